@@ -1,0 +1,81 @@
+"""The dropped-page log: JSON Lines, one record a duplicate, flushed as it happens.
+
+A record is one line whatever stands in a URL or a title: control characters, line separators and
+direction marks are written as escapes, so the file is safe to ``cat`` and to split at newlines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_simdup.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import BufferedWriter
+
+#: Fields of a record, in their order.
+FIELDS: Final[dict[str, str]] = {
+    "time": "when it was decided, ISO 8601, UTC",
+    "crawl": "the crawl: spider, start time, a random part",
+    "spider": "name of the spider",
+    "url": "the page",
+    "referer": "the page that linked to it, or null",
+    "kind": "exact, near or near_miss",
+    "reason": "body, text or simhash; for a near miss: resemblance",
+    "duplicate_of": "URL of the kept page (for a near miss: the candidate that was refused)",
+    "distance": "Hamming distance in bits",
+    "resemblance": "estimated Jaccard resemblance of the shingle sets, 0 to 1",
+    "containment": "share of the smaller shingle set that the larger contains, 0 to 1",
+    "simhash": "fingerprint of the page, 16 hexadecimal digits",
+    "simhash_of": "fingerprint of the kept page",
+    "tokens": "tokens of main text",
+    "tokens_of": "tokens of main text of the kept page",
+    "title": "title of the page, or null",
+    "action": "drop, drop_items or tag; for a near miss: pass",
+    "bytes": "size of the body",
+    "depth": "depth of the request, or null",
+}
+
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+class AuditLog:
+    """Appends records to *path*, whose folder is made if need be.
+
+    Raises :class:`ConfigError` if the file cannot be opened for writing.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: BufferedWriter | None = self.path.open("ab")
+        except OSError as error:
+            raise ConfigError(
+                f"SIMDUP_LOG: {str(self.path)!r} cannot be written: {error.strerror}; "
+                "choose another path, or False for no log"
+            ) from error
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write one record with all of ``FIELDS``; raises ``OSError`` if that fails."""
+        if self._file is None:
+            raise ValueError("the log is closed")
+        self._file.write(encode({name: record.get(name) for name in FIELDS}))
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            file.close()
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """Return *record* as one line of UTF-8, its line end included."""
+    line = json.dumps(record, ensure_ascii=False, separators=(", ", ": "))
+    line = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+    # A lone surrogate becomes \udXXX, which is how JSON writes it.
+    return line.encode("utf-8", "backslashreplace") + b"\n"

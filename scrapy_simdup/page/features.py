@@ -1,0 +1,282 @@
+"""Text → tokens → weighted features.
+
+Three steps, each deterministic and each counted in `Tokenizer.identity`: `normalise` makes what
+reads alike equal, `Tokenizer` cuts the text by script, `features` hashes and weighs. Nothing here
+knows HTML, and nothing here decides whether a text is long enough.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import re
+import threading
+import unicodedata
+import warnings
+from collections.abc import Iterable, Sequence
+from operator import add
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import regex
+import xxhash
+
+WEIGHTS = ("tf", "sqrt", "log", "binary")
+RULES = "1"
+"""Changes whenever `normalise` or `Tokenizer` gives other tokens for the same text."""
+
+JAPANESE_SHARE = 0.1
+"""Share of kana among Han and kana from which on a text counts as Japanese. Japanese prose has
+0.4 … 0.7, its headlines 0.2; Chinese texts that quote Japanese stay below 0.05."""
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+# Unicode's Default_Ignorable_Code_Point, which NFKC_Casefold removes as well: soft hyphen, zero
+# width characters with ZWJ and ZWNJ (Persian writes the same word with and without ZWNJ), BOM,
+# bidirectional controls, variation selectors, tags. Plus controls that are not white space: a
+# stray NUL must not cut a word in two. Spelt out, since the property grows with Unicode.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+_ASCII_RUN = re.compile("[\x00-\x7f]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_IDEOGRAPHIC_GAP = regex.compile(rf"(?<=[{_NO_SPACES}]) (?=[{_NO_SPACES}])")
+
+
+def normalise(text: str) -> str:
+    """One spelling for what reads alike: the text that features and the text digest are made of.
+
+    NFKC and case folding (so NFC and NFD, full and half width, ﬁ and fi, ß and ss are one), without
+    invisible and control characters, white space collapsed to one space. White space between two
+    Chinese or Japanese characters goes altogether: there it only stems from line breaks in markup.
+    Surrogate pairs become the character they encode, lone surrogates U+FFFD. Idempotent.
+    """
+    text = " ".join(text.split())
+    if text.isascii():
+        return (text if text.isprintable() else _without_invisible(text)).lower()
+    rare = _without_ascii(text)
+    if not text.isprintable() or _INVISIBLE.search(rare):
+        text = _without_invisible(text)
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    text = " ".join(text.split())
+    return _IDEOGRAPHIC_GAP.sub("", text) if _SCRIPT_WITHOUT_SPACES.search(rare) else text
+
+
+def _without_invisible(text: str) -> str:
+    # Before NFKC, since a zero width character keeps a letter and its accent apart.
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return " ".join(_INVISIBLE.sub("", text).split())
+
+
+def compact(normalised: str) -> str:
+    """A normalised text without any white space, so that markup which adds some changes nothing."""
+    return "".join(normalised.split())
+
+
+def _without_ascii(text: str) -> str:
+    # What is rare in most pages decides which path a page takes, and is quick to search.
+    return _ASCII_RUN.sub("", text)
+
+
+# ---- segmentation --------------------------------------------------------------------------------
+
+# Scripts that put no space between words, Han aside. The three marks of prolonged sound and
+# repetition belong to kana but are Common to Unicode.
+_BIGRAM_SCRIPTS = (
+    r"\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc\u3031-\u3035"
+    r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}"
+)
+_WORD_CLASS = r"\p{L}\p{M}\p{N}"
+_HAN = rf"[[\p{{Han}}]&&[{_WORD_CLASS}]]\p{{M}}*+"
+_BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
+_SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
+
+_WORD = regex.compile(rf"[{_WORD_CLASS}]+")
+_SCRIPT_WITHOUT_SPACES = regex.compile(rf"[\p{{Han}}{_BIGRAM_SCRIPTS}]")
+_KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+_IDEOGRAPH = regex.compile(r"\p{Han}")
+_RUNS = regex.compile(
+    rf"(?V1)(?P<han>(?:{_HAN})++)|(?P<bigrams>(?:{_BIGRAM})++)|(?P<words>{_SPACED})"
+)
+_JAPANESE_RUNS = regex.compile(
+    rf"(?V1)(?P<bigrams>(?:{_HAN}|{_BIGRAM})++)|(?P<words>{_SPACED})"
+)
+_CHARACTER = regex.compile(r"\P{M}\p{M}*|\p{M}+")
+_ASCII_WORDS = {code: code if chr(code).isalnum() else 0x20 for code in range(128)}
+
+
+class Tokenizer:
+    """Cuts normalised text into tokens, script by script and run by run.
+
+    - Han: words from jieba's dictionary. Where it knows none and gives single characters only, the
+      run's overlapping bigrams, since single characters say little about a text.
+    - Kana, bopomofo, Thai, Lao, Khmer, Burmese and Tai: overlapping bigrams of characters, a
+      character being a letter with its marks. A run of one character is a token of its own.
+    - All else: words, that is runs of letters, marks and digits. Symbols, emoji and punctuation
+      are no tokens.
+
+    In Japanese text, where at least a tenth of Han and kana is kana (`JAPANESE_SHARE`), Han joins
+    the bigrams of the kana around it: a Chinese dictionary cuts Japanese words at random.
+
+    The dictionary takes about a second and 100 MB; it loads with the first Han text, once an
+    instance. Instances may be used from several threads; pickled, they travel without it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._segmenter: Any = None
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[()]]:
+        return Tokenizer, ()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """All that decides which tokens a text has."""
+        return {
+            "tokens": RULES,
+            "jieba": importlib.metadata.version("jieba"),
+            "characters": _character_classes(),
+        }
+
+    def tokens(self, normalised: str) -> list[str]:
+        """The tokens of a text that went through `normalise`, in reading order."""
+        rare = _without_ascii(normalised)
+        if not _WORD.search(rare):
+            # Curly quotes and dashes at most: they part words as a question mark does.
+            plain = normalised.encode("ascii", "replace").decode("ascii")
+            return plain.translate(_ASCII_WORDS).split()
+        if not _SCRIPT_WITHOUT_SPACES.search(rare):
+            return _WORD.findall(normalised)
+        return self._tokens_by_script(normalised, japanese=_is_japanese(rare))
+
+    def _tokens_by_script(self, normalised: str, *, japanese: bool) -> list[str]:
+        pattern = _JAPANESE_RUNS if japanese else _RUNS
+        runs = [(match.lastgroup, match[0]) for match in pattern.finditer(normalised)]
+        han = iter(self._segment([run for kind, run in runs if kind == "han"]))
+        tokens: list[str] = []
+        for kind, run in runs:
+            if kind == "words":
+                tokens.append(run)
+            elif kind == "bigrams":
+                tokens += _bigrams(run)
+            else:
+                tokens += next(han)
+        return tokens
+
+    def _segment(self, runs: list[str]) -> list[list[str]]:
+        if not runs:
+            return []
+        # One call for all runs: jieba never joins across a line break, and gives it back.
+        segmented: list[list[str]] = [[]]
+        for word in self._jieba().cut("\n".join(runs)):
+            if word == "\n":
+                segmented.append([])
+            else:
+                segmented[-1].append(word)
+        return [
+            words if len(words) == 1 or any(len(word) > 1 for word in words) else _bigrams(run)
+            for words, run in zip(segmented, runs, strict=True)
+        ]
+
+    def _jieba(self) -> Any:
+        if self._segmenter is None:
+            with self._lock:
+                if self._segmenter is None:
+                    self._segmenter = _load_jieba()
+        return self._segmenter
+
+
+def _load_jieba() -> Any:
+    with warnings.catch_warnings():
+        # jieba 0.42 has invalid escapes in its source and imports pkg_resources.
+        warnings.simplefilter("ignore")
+        jieba = importlib.import_module("jieba")
+    segmenter = jieba.Tokenizer()
+    # Not `initialize()`: that trusts any file named jieba.cache in the shared temporary folder,
+    # whatever dictionary and whoever wrote it, and logs to stderr.
+    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
+    segmenter.initialized = True
+    return segmenter
+
+
+def _bigrams(run: str) -> list[str]:
+    characters = _CHARACTER.findall(run)
+    return list(map(add, characters, characters[1:])) if len(characters) > 1 else [run]
+
+
+def _is_japanese(text: str) -> bool:
+    kana = len(_KANA.findall(text))
+    return kana > 0 and kana >= JAPANESE_SHARE * (kana + len(_IDEOGRAPH.findall(text)))
+
+
+@functools.cache
+def _character_classes() -> str:
+    """A digest of the character classes that segmentation uses.
+
+    They follow the Unicode version of the `regex` library, which does not tell it; its own version
+    number changes every month, and would make stores look foreign for no reason.
+    """
+    # No letter lies beyond plane 3.
+    text = "".join(map(chr, range(0x40000)))
+    found = [(match.lastgroup, match.span()) for match in _RUNS.finditer(text)]
+    return xxhash.xxh3_64_hexdigest(repr(found).encode())[:8]
+
+
+# ---- features ------------------------------------------------------------------------------------
+
+
+def token_hashes(tokens: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint64]:
+    """The 64-bit hash of every token, in order: uint64[n].
+
+    xxh3-64 of the token's UTF-8 bytes, keyed by `seed` (0 … 2**64 - 1): without knowing it nobody
+    can craft a page with the fingerprint of another. Each distinct token is hashed once.
+    """
+    distinct = set(tokens)
+    digest = xxhash.xxh3_64_intdigest
+    try:
+        hashes = {token: digest(token.encode(), seed) for token in distinct}
+    except UnicodeEncodeError:  # a lone surrogate; `normalise` leaves none
+        hashes = {token: digest(token.encode("utf-8", "surrogatepass"), seed) for token in distinct}
+    return np.fromiter(map(hashes.__getitem__, tokens), dtype=np.uint64, count=len(tokens))
+
+
+def term_frequencies(
+    hashes: npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The distinct hashes of uint64[n] token hashes, ascending, and how often each occurs."""
+    distinct, counts = np.unique(hashes, return_counts=True)
+    return distinct, counts.astype(np.int64)
+
+
+def weigh(counts: npt.NDArray[np.int64], weights: str = "sqrt") -> npt.NDArray[np.float64]:
+    """The weights of features that occur `counts` times: int64[n] → float64[n].
+
+    `tf` the count itself, `sqrt` its square root, `log` 1 + ln(count), `binary` always 1. Raises
+    ValueError for any other name.
+    """
+    if weights == "tf":
+        return counts.astype(np.float64)
+    if weights == "sqrt":
+        return np.sqrt(counts, dtype=np.float64)
+    if weights == "log":
+        return 1.0 + np.log(counts, dtype=np.float64)
+    if weights == "binary":
+        return np.ones(len(counts), dtype=np.float64)
+    raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}")
+
+
+def features(
+    tokens: Iterable[str], weights: str = "sqrt", seed: int = 0
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
+    """The features of a text: hashes of its distinct tokens, uint64[n], and weights, float64[n].
+
+    The order of the tokens does not matter. Raises ValueError for unknown weights.
+    """
+    distinct, counts = term_frequencies(token_hashes(list(tokens), seed))
+    return distinct, weigh(counts, weights)

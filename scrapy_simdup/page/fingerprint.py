@@ -1,0 +1,124 @@
+"""Text → `Fingerprint`, and the two digests that recognise identical pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+from scrapy_simdup.page import features, simhash, sketch
+
+Unfit = Literal["no_features", "too_short", "too_uniform"]
+
+DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is compared of one view of a page.
+
+    `simhash` has 64 bits, `sketch` 256 bytes. `tokens` counts all tokens, `distinct` the distinct
+    ones, `shingles` the distinct runs of 8 tokens.
+    """
+
+    simhash: int
+    sketch: bytes
+    tokens: int
+    shingles: int
+    distinct: int
+
+
+class Fingerprinter:
+    """Fingerprints texts, always in the same way.
+
+    `weights` is one of `features.WEIGHTS`; `seed`, 0 … 2**64 - 1, keys all hashes; a text with
+    fewer than `min_tokens` tokens has a fingerprint too unstable to go by (`state`).
+
+    Raises ValueError for other weights, a seed out of range, or `min_tokens` below 1.
+    """
+
+    def __init__(self, *, weights: str = "sqrt", seed: int = 0, min_tokens: int = 30) -> None:
+        if weights not in features.WEIGHTS:
+            raise ValueError(
+                f"weights must be one of {', '.join(features.WEIGHTS)}, got {weights!r}"
+            )
+        if min_tokens < 1:
+            raise ValueError(f"min_tokens must be at least 1, got {min_tokens!r}")
+        self.weights = weights
+        self.seed = _checked_seed(seed)
+        self.min_tokens = min_tokens
+        self._tokenizer = features.Tokenizer()
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """All that decides which fingerprint a text has. `min_tokens` does not."""
+        return {
+            **self._tokenizer.identity,
+            "weights": self.weights,
+            "seed": str(self.seed),
+            "simhash": f"{simhash.RULES}/{simhash.BITS}",
+            "sketch": f"{sketch.RULES}/{sketch.BINS}x4/{sketch.SHINGLE_SIZE}",
+        }
+
+    def fingerprint(self, text: str) -> Fingerprint | None:
+        """The fingerprint of a text, or None when it has no features at all."""
+        return self.fingerprint_normalised(features.normalise(text))
+
+    def fingerprint_normalised(self, normalised: str) -> Fingerprint | None:
+        """As `fingerprint`, of a text that went through `features.normalise` already."""
+        tokens = self._tokenizer.tokens(normalised)
+        if not tokens:
+            return None
+        positions = features.token_hashes(tokens, self.seed)
+        distinct, counts = features.term_frequencies(positions)
+        shingles = sketch.shingle_hashes(positions)
+        return Fingerprint(
+            simhash=simhash.simhash(distinct, features.weigh(counts, self.weights)),
+            sketch=sketch.sketch(shingles),
+            tokens=len(tokens),
+            shingles=len(shingles),
+            distinct=len(distinct),
+        )
+
+    def state(self, fingerprint: Fingerprint | None) -> Unfit | None:
+        """Why a page cannot be judged by this fingerprint, or None when it can.
+
+        `no_features`: the text has no word at all. `too_short`: fewer than `min_tokens` tokens.
+        `too_uniform`: fewer than a third of `min_tokens` distinct ones, such as one word repeated.
+        """
+        if fingerprint is None:
+            return "no_features"
+        if fingerprint.tokens < self.min_tokens:
+            return "too_short"
+        if fingerprint.distinct < self.min_tokens // 3:
+            return "too_uniform"
+        return None
+
+
+def text_digest(text: str, seed: int = 0) -> bytes:
+    """16 bytes that are equal for texts that read alike, in whatever encoding or markup.
+
+    blake2b, keyed by `seed`, of the normalised text without white space. Raises ValueError for a
+    seed outside 0 … 2**64 - 1.
+    """
+    return normalised_digest(features.normalise(text), seed)
+
+
+def normalised_digest(normalised: str, seed: int = 0) -> bytes:
+    """As `text_digest`, of a text that went through `features.normalise` already."""
+    return body_digest(features.compact(normalised).encode(), seed)
+
+
+def body_digest(body: bytes, seed: int = 0) -> bytes:
+    """16 bytes that are equal for equal bodies: blake2b of the bytes, keyed by `seed`.
+
+    Raises ValueError for a seed outside 0 … 2**64 - 1.
+    """
+    key = _checked_seed(seed).to_bytes(8, "little")
+    return blake2b(body, digest_size=DIGEST_BYTES, key=key).digest()
+
+
+def _checked_seed(seed: int) -> int:
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be from 0 to 2**64 - 1, got {seed!r}")
+    return seed

@@ -1,0 +1,151 @@
+"""Shingles → a 256-byte sketch, and the resemblance of two texts estimated from their sketches.
+
+A shingle is a run of 8 consecutive tokens; the resemblance of two texts is the Jaccard coefficient
+of their sets of shingles (Broder 1997). The simhash proposes candidates, this verifies them.
+
+**Sketch.** One-permutation hashing (Li, Owen and Zhang 2012): the upper 9 bits of a shingle's
+64-bit hash put it into one of 512 bins, and the smallest hash of each bin stands for the bin. Of
+that only a 4-bit value is kept (as in b-bit minwise hashing, Li and König 2010): 0 for an empty
+bin, else 1 … 15.
+
+**Estimator.** Let N be the number of bins that are not empty in both sketches, E the number filled
+in both, M the number that hold the same value in both. The smallest hash of a bin in the *union*
+of the two sets is a uniformly drawn shingle of it, and lies in both sets with probability J; so
+with T bins whose smallest shingle is the same, T/N is an unbiased estimate of J. Two different
+shingles get the same value with probability 1/15, so E[M] = T + (E - T)/15, and
+
+    T = (15 M - E) / 14        J ≈ T / N, clipped to 0 … 1.
+
+**Standard error.** With p = J + (1 - J)/15 the chance that a filled bin agrees,
+sqrt(p (1 - p) / N) · 15/14: at most 0.024 with all 512 bins filled, 0.020 at J = 0.75, 0.008 at
+J = 0.97. N grows with the text: about 512 (1 - exp(-n/512)) bins for n shingles in the union. A
+text of far fewer than 512 shingles is sketched nearly completely, and then the error is smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SHINGLE_SIZE = 8
+BINS = 512
+SKETCH_BYTES = BINS // 2
+RULES = "1"
+"""Changes whenever the same tokens give another sketch."""
+
+_VALUES = 15
+_BIN_SHIFT = np.uint64(64 - 9)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+# How many of a byte's two bins are filled.
+_FILLED = np.array([(octet >> 4 > 0) + (octet & 15 > 0) for octet in range(256)], dtype=np.uint8)
+
+
+def shingle_hashes(
+    token_hashes: npt.NDArray[np.uint64], size: int = SHINGLE_SIZE
+) -> npt.NDArray[np.uint64]:
+    """The hashes of the distinct shingles of `size` tokens, ascending: uint64[n] → uint64[m].
+
+    `token_hashes` is one hash a token, in the order of the text; their order within a shingle
+    matters. Fewer than `size` tokens are one shingle, no tokens none. Raises ValueError for a
+    size below 1.
+    """
+    if size < 1:
+        raise ValueError(f"a shingle has at least 1 token, got size {size}")
+    count = len(token_hashes)
+    if count == 0:
+        return np.empty(0, dtype=np.uint64)
+    size = min(size, count)
+    windows = count - size + 1
+    mixed = np.full(windows, size, dtype=np.uint64)
+    for offset in range(size):
+        mixed *= _ODD
+        mixed += token_hashes[offset : offset + windows]
+    _finalise(mixed)
+    mixed.sort()
+    return mixed[_first_of_each(mixed)]
+
+
+def _finalise(hashes: npt.NDArray[np.uint64]) -> None:
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), in place.
+
+    The polynomial above leaves the low bits of neighbouring shingles related.
+    """
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+
+
+def _first_of_each(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where a new value starts in an ordered array. Several times as fast as `np.unique`."""
+    first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
+
+
+def sketch(shingle_hashes: npt.NDArray[np.uint64]) -> bytes:
+    """The sketch of a set of shingles, given as well-mixed uint64[m] hashes in any order.
+
+    256 bytes, two bins a byte: bin 2i in the upper half of byte i, bin 2i + 1 in the lower.
+    """
+    ordered = np.sort(shingle_hashes)
+    bins = (ordered >> _BIN_SHIFT).astype(np.intp)
+    smallest = _first_of_each(bins)
+    values = np.zeros(BINS, dtype=np.uint8)
+    # The smallest hash of a bin is small in its upper bits; its remainder is still uniform.
+    values[bins[smallest]] = ordered[smallest] % np.uint64(_VALUES) + np.uint64(1)
+    return (values[0::2] << 4 | values[1::2]).tobytes()
+
+
+def resemblance(a: bytes, b: bytes) -> float:
+    """The estimated resemblance of two sketched texts, 0 … 1; 1.0 for equal sketches.
+
+    0.0 when both are sketches of nothing: that is no evidence that two texts are alike. Raises
+    ValueError unless both have 256 bytes.
+    """
+    if len(b) != SKETCH_BYTES:
+        raise ValueError(f"a sketch has {SKETCH_BYTES} bytes, got {len(b)}")
+    return float(resemblance_many(a, np.frombuffer(b, dtype=np.uint8).reshape(1, -1))[0])
+
+
+def resemblance_many(a: bytes, others: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """The estimated resemblance of one sketch to each row of uint8[n, 256], as float64[n].
+
+    Raises ValueError unless `a` has 256 bytes and `others` 256 columns.
+    """
+    if len(a) != SKETCH_BYTES or others.ndim != 2 or others.shape[1] != SKETCH_BYTES:
+        raise ValueError(
+            f"sketches have {SKETCH_BYTES} bytes, got {len(a)} and an array of {others.shape}"
+        )
+    own = np.frombuffer(a, dtype=np.uint8)
+    filled_in_either = _count_filled(own | others)
+    different = _count_filled(own ^ others)
+    filled_in_both = _count_filled(own) + _count_filled(others) - filled_in_either
+    same = filled_in_either - different
+    true = (_VALUES * same - filled_in_both) / (_VALUES - 1)
+    estimate = true / np.maximum(filled_in_either, 1)
+    clipped: npt.NDArray[np.float64] = np.clip(estimate, 0.0, 1.0)
+    return clipped
+
+
+def _count_filled(sketches: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    counted: npt.NDArray[np.int64] = _FILLED[sketches].sum(axis=-1, dtype=np.int64)
+    return counted
+
+
+def containment(resemblance: float, shingles_a: int, shingles_b: int) -> float:
+    """Which share of the smaller text's shingles the larger one contains, 0 … 1.
+
+    From J = i / (a + b - i) follows i = J (a + b) / (1 + J), and containment = i / min(a, b)
+    (Broder 1997). `shingles_a` and `shingles_b` are the numbers of distinct shingles; 0.0 when one
+    of them is 0.
+    """
+    smaller = min(shingles_a, shingles_b)
+    if smaller <= 0:
+        return 0.0
+    shared = resemblance * (shingles_a + shingles_b) / (1.0 + resemblance)
+    return min(1.0, shared / smaller)

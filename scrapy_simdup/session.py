@@ -1,0 +1,217 @@
+"""One crawl's detector, dropped-page log and stats, shared by the three components.
+
+Everything that can go wrong with a page while it is judged ends here: the page passes, the failure
+is counted, and each kind of failure is logged once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.project import data_path
+
+from scrapy_simdup.auditlog import AuditLog
+from scrapy_simdup.config import Config
+from scrapy_simdup.crawlstats import CLUSTER_ALERTS, CrawlStats
+from scrapy_simdup.detector import Detector
+from scrapy_simdup.errors import StoreError
+from scrapy_simdup.verdict import Verdict
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = ("action", "max_distance", "min_resemblance", "min_tokens", "weights", "extractor")
+
+
+class Session:
+    """Opens store and log; raises ``ConfigError`` or ``StoreError`` if that is not possible."""
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        assert crawler.spider is not None
+        assert crawler.stats is not None
+        self.crawler = crawler
+        self.config = config
+        self.stats = CrawlStats(crawler.stats)
+        self._failures: set[tuple[str, str]] = set()
+        spider = safe_name(crawler.spider.name)
+        now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        self.crawl = f"{spider}-{now}-{secrets.token_hex(2)}"
+        store = config.store or data_path(f"simdup/{spider}")
+        self.log: AuditLog | None = None
+        self.detector = Detector.from_config(store, config, self.crawl)
+        try:
+            if config.log != "":
+                pattern = config.log or data_path(f"simdup/{spider}-dropped-%(time)s.jsonl")
+                self.log = AuditLog(pattern % {"spider": spider, "time": now})
+        except BaseException:
+            self.detector.close()
+            raise
+        self.detector.on_timing = self.stats.timing
+
+    def announce(self) -> None:
+        """Log the effective configuration and what the store holds."""
+        info = self.detector.info()
+        options = {name: getattr(self.config, name) for name in _SHOWN}
+        options.update(
+            (name, value)
+            for name, value in self.config.changed().items()
+            if name not in {"enabled", "store", "log", "seed"}
+        )
+        logger.info(
+            "simdup: %(options)s; configuration %(id)s; store %(path)s holds %(pages)d pages and "
+            "%(aliases)d duplicates (tables %(layout)s); log %(log)s",
+            {
+                "options": ", ".join(f"{name}={value}" for name, value in options.items()),
+                "id": info.configuration_id,
+                "path": info.path,
+                "pages": info.pages,
+                "aliases": info.aliases,
+                "layout": info.layout,
+                "log": self.log.path if self.log else "off",
+            },
+            extra={"spider": self.crawler.spider},
+        )
+
+    async def judge(self, url: str, **arguments: Any) -> Verdict | None:
+        """Return the verdict, counted; None if there is none because something failed.
+
+        *arguments* are those of ``Detector.submit``.
+        """
+        try:
+            verdict = await _awaitable(self.detector.submit(url, **arguments))
+        except StoreError as error:
+            self.failed("store", url, error)
+            verdict = Verdict(kind="skipped", reason="store_failed")
+        except Exception as error:  # a page is never lost by an error of ours
+            self.failed("page", url, error)
+            return None
+        self.stats.verdict(verdict)
+        if verdict.is_duplicate and verdict.cluster_size in CLUSTER_ALERTS:
+            self._alert(url, verdict)
+        return verdict
+
+    def record(self, verdict: Verdict, action: str, **facts: Any) -> None:
+        """Write a duplicate or a near miss to the dropped-page log."""
+        miss = verdict.near_miss
+        if self.log is None or not (verdict.is_duplicate or miss):
+            return
+        record = {
+            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            "crawl": self.crawl,
+            "spider": self.crawler.spider.name if self.crawler.spider else None,
+            "simhash": _hex(verdict.simhash),
+            "tokens": verdict.tokens,
+            "title": verdict.title,
+            **facts,
+        }
+        if miss is not None:
+            record.update(
+                kind="near_miss",
+                reason="resemblance",
+                action="pass",
+                duplicate_of=miss.url,
+                distance=miss.distance,
+                resemblance=_rounded(miss.resemblance),
+                containment=_rounded(miss.containment),
+                simhash_of=_hex(miss.simhash),
+                tokens_of=miss.tokens,
+            )
+        else:
+            record.update(
+                kind=verdict.kind,
+                reason=verdict.reason,
+                action=action,
+                duplicate_of=verdict.duplicate_of,
+                distance=verdict.distance,
+                resemblance=_rounded(verdict.resemblance),
+                containment=_rounded(verdict.containment),
+                simhash_of=_hex(verdict.simhash_of),
+                tokens_of=verdict.tokens_of,
+            )
+        try:
+            self.log.write(record)
+        except (OSError, ValueError) as error:
+            self.failed("log", str(facts.get("url")), error)
+
+    def failed(self, stage: str, url: str, error: Exception) -> None:
+        """Count a failure, and log the first of its kind with its traceback."""
+        self.stats.count(f"error/{stage}")
+        kind = (stage, type(error).__name__)
+        if kind in self._failures:
+            return
+        self._failures.add(kind)
+        logger.error(
+            "simdup: %(stage)s failed for %(url)s, which passes unjudged: %(error)s (further ones "
+            "are counted as simdup/error/%(stage)s, not logged)",
+            {"stage": stage, "url": url, "error": error},
+            exc_info=error,
+            extra={"spider": self.crawler.spider},
+        )
+
+    def _alert(self, url: str, verdict: Verdict) -> None:
+        self.stats.count("alert/large_cluster")
+        logger.warning(
+            "simdup: %(number)d pages are duplicates of %(original)s, the last is %(url)s; see "
+            "whether it is a block, login, consent or not-found page (simdup/alert/large_cluster)",
+            {"number": verdict.cluster_size, "original": verdict.duplicate_of, "url": url},
+            extra={"spider": self.crawler.spider},
+        )
+
+    def close(self) -> None:
+        """Set the last stats, log the closing line, close store and log."""
+        try:
+            info = self.detector.info()
+        except StoreError as error:
+            info = None
+            self.failed("store", "the closing statistics", error)
+        self.stats.finish(info)
+        things = "item" if self.config.item_fields else "page"
+        logger.info(
+            "simdup: %(sentence)s; %(log)s",
+            {
+                "sentence": self.stats.sentence(things),
+                "log": f"duplicates are listed in {self.log.path}" if self.log else "no log",
+            },
+            extra={"spider": self.crawler.spider},
+        )
+        self.detector.close()
+        if self.log is not None:
+            self.log.close()
+
+
+async def _awaitable(future: Future[Verdict]) -> Verdict:
+    """Wait for a future of another thread, under any reactor or none."""
+    if is_asyncio_available():
+        return await asyncio.wrap_future(future)
+    from twisted.internet import reactor
+    from twisted.internet.defer import Deferred
+
+    deferred: Deferred[None] = Deferred()
+    future.add_done_callback(lambda _: reactor.callFromThread(deferred.callback, None))
+    await deferred
+    return future.result()
+
+
+def safe_name(name: str) -> str:
+    """Return *name* as one path component, different for different names."""
+    quoted = quote(name, safe="")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
+
+
+def _hex(fingerprint: int | None) -> str | None:
+    return None if fingerprint is None else f"{fingerprint:016x}"
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 4)

@@ -1,0 +1,74 @@
+"""The spider middleware: remembers from which page an item comes, until the pipeline asks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+
+from scrapy_simdup.config import Config
+from scrapy_simdup.downloadermiddleware import VERDICT_KEY
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_simdup.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The page that an item comes from, its verdict, and the item's number on that page."""
+
+    response: Response
+    verdict: Verdict | None
+    number: int
+
+
+class SimdupSpiderMiddleware(BaseSpiderMiddleware):
+    """Keeps (item → its page) from the spider to the pipeline, and verdicts out of new requests.
+
+    Items of any kind, dicts among them, cannot be given attributes or weak references; so an item
+    is known by its identity, held until the pipeline takes it or Scrapy says that it is gone.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        config = Config.from_settings(crawler.settings)
+        if not config.enabled or "SCRAPY_CHECK" in os.environ:
+            raise NotConfigured
+        super().__init__(crawler)
+        self._every_item = bool(config.item_fields)
+        self._origins: dict[int, tuple[Any, Origin]] = {}
+        self._numbers: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
+        crawler.signals.connect(self.forget, signal=signals.item_dropped)
+        crawler.signals.connect(self.forget, signal=signals.item_error)
+        crawler.signals.connect(self.forget, signal=signals.item_scraped)
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        request.meta.pop(VERDICT_KEY, None)
+        return request
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        if response is None or response.request is None:
+            return item
+        verdict = response.request.meta.get(VERDICT_KEY)
+        if self._every_item or (verdict is not None and verdict.is_duplicate):
+            number = self._numbers.get(response, 0)
+            self._numbers[response] = number + 1
+            self._origins[id(item)] = (item, Origin(response, verdict, number))
+        return item
+
+    def take(self, item: Any) -> Origin | None:
+        """Return the origin of *item*, once."""
+        found = self._origins.pop(id(item), None)
+        return found[1] if found is not None else None
+
+    def forget(self, item: Any) -> None:
+        """An item that never reached our pipeline (signal handler)."""
+        self._origins.pop(id(item), None)

@@ -1,0 +1,486 @@
+"""One LMDB environment: opening it safely, growing it, one transaction at a time.
+
+What is stored is none of this module's business; it knows a ``header`` (who made the file, for
+what, in which schema) and hands transactions to jobs. Facts about LMDB that shaped it:
+
+- a process must not open the same file twice, so environments are shared and counted;
+- the map can be full at any ``put`` *and at commit*, so a job is redone as a whole after growth;
+- the map may only be resized while this process has no transaction, so one lock admits one
+  transaction at a time (the store thread is the only regular customer anyway);
+- an environment must not be used across ``fork``, so a child is told so;
+- a data file that is shorter than its own meta page says ends the process with SIGBUS when it is
+  read through the map, so its length is checked before it is mapped.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import lmdb
+
+from scrapy_simdup.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+#: Schema of everything in the store. A store with a higher number is refused.
+SCHEMA = 1
+
+_MAGIC = "scrapy-simdup"
+_HEADER_KEY = b"header"
+_GIB = 1 << 30
+#: Sparse: only what is written takes space. Windows allocates more eagerly.
+_MAP_SIZE = 64 * _GIB if sys.maxsize > 1 << 32 and os.name != "nt" else _GIB
+_SMALLEST_MAP = 1 << 20
+_MAX_GROWTHS = 24
+_MAX_DATABASES = 16
+_MAX_READERS = 510
+_OPEN_ATTEMPTS = 6
+
+# mdb.c of LMDB 0.9 (data format 1): page header, then struct MDB_meta.
+_META = struct.Struct("=16xII8xQI92xQQ")
+_META_MAGIC = 0xBEEFC0DE
+_META_SIZE = _META.size
+
+_registry: dict[tuple[int, int], Environment] = {}
+_registry_lock = threading.Lock()
+
+
+def _forget_parents_environments() -> None:
+    """In a forked child, inherited environments are not ours, and their locks may be held."""
+    global _registry_lock  # noqa: PLW0603 - the one place that replaces it
+    _registry.clear()
+    _registry_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parents_environments)
+
+
+class Environment:
+    """A shared, reference-counted LMDB environment with a header.
+
+    Made by :meth:`open` only. Every ``open`` wants one :meth:`close`; the last one closes the file.
+    """
+
+    def __init__(self, env: lmdb.Environment, path: Path | None, kind: str, readonly: bool) -> None:
+        self.path = path
+        self.kind = kind
+        self.readonly = readonly
+        self._env: lmdb.Environment | None = env
+        self._lock = threading.RLock()
+        self._databases: dict[str, Any] = {}
+        self._pid = os.getpid()
+        self._users = 1
+        self._key: tuple[int, int] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        kind: str,
+        map_size: int | None = None,
+        sync: bool = True,
+        readonly: bool = False,
+    ) -> Environment:
+        """Open or create the environment in folder *path*.
+
+        *kind* says what the store is for and must be the same every time. ``path=None`` makes a
+        temporary one of which nothing remains, not even after ``kill -9`` where the system allows
+        to remove open files. *map_size* in bytes; *sync* off gives up durability for speed.
+
+        Raises :class:`StoreError` if the folder cannot be used, or holds something else.
+        """
+        if path is None:
+            return cls._open_temporary(kind, map_size)
+        folder = Path(path).expanduser().absolute()
+        _prepare_folder(folder, readonly)
+        with _registry_lock:
+            key = _file_key(folder)
+            known = _registry.get(key) if key else None
+            if known is not None:
+                known._check_kind(kind)
+                known._users += 1
+                return known
+            _check_data_file(folder)
+            env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=sync, readonly=readonly)
+            self = cls(env, folder, kind, readonly)
+            try:
+                self._prepare(kind)
+            except BaseException:
+                env.close()
+                raise
+            self._key = _file_key(folder)
+            if self._key is not None:
+                _registry[self._key] = self
+            return self
+
+    @classmethod
+    def _open_temporary(cls, kind: str, map_size: int | None) -> Environment:
+        folder = Path(tempfile.mkdtemp(prefix="simdup-"))
+        try:
+            env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=False, readonly=False)
+        finally:
+            if os.name != "nt":
+                # The open file lives on without a name, and vanishes with the process.
+                shutil.rmtree(folder, ignore_errors=True)
+        self = cls(env, None if os.name != "nt" else folder, kind, readonly=False)
+        self._prepare(kind)
+        return self
+
+    def _prepare(self, kind: str) -> None:
+        env = self._environment()
+        if not self.readonly:
+            env.reader_check()
+        header = self.read(lambda txn: _read_header(txn))
+        if header is None:
+            if self.readonly:
+                raise StoreError(f"{self._name} holds no scrapy-simdup store")
+            self.write(lambda txn: self._create_header(txn, kind))
+            return
+        if header.get("magic") != _MAGIC:
+            raise StoreError(
+                f"{self._name} holds an LMDB environment that is not a scrapy-simdup store; "
+                "give the store a folder of its own"
+            )
+        schema = header.get("schema")
+        if not isinstance(schema, int) or schema > SCHEMA:
+            raise StoreError(
+                f"{self._name} was written by a newer scrapy-simdup (schema {schema}, this version "
+                f"reads up to {SCHEMA}); upgrade scrapy-simdup or use another store"
+            )
+        self._check_kind(kind)
+
+    def _create_header(self, txn: lmdb.Transaction, kind: str) -> None:
+        if _read_header(txn) is not None:  # another process was first
+            return
+        if txn.stat()["entries"]:
+            raise StoreError(
+                f"{self._name} holds an LMDB environment that is not a scrapy-simdup store; "
+                "give the store a folder of its own"
+            )
+        _write_header(
+            txn, {"magic": _MAGIC, "schema": SCHEMA, "kind": kind, "created": int(time.time())}
+        )
+
+    def _check_kind(self, kind: str) -> None:
+        found = self.header().get("kind")
+        if found != kind:
+            raise StoreError(
+                f"{self._name} holds {found!r}, not {kind!r}; give each store a folder of its own"
+            )
+
+    @property
+    def _name(self) -> str:
+        return f"store {str(self.path)!r}" if self.path else "the temporary store"
+
+    def check_process(self) -> None:
+        """Raise :class:`StoreError` in a forked child. Takes no lock: a fork may inherit it held."""
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"{self._name} was opened in process {self._pid} and cannot be used in its child "
+                f"{os.getpid()}; open it in the child, after the fork"
+            )
+
+    def _environment(self) -> lmdb.Environment:
+        if self._env is None:
+            raise StoreError(f"{self._name} is closed")
+        return self._env
+
+    def database(self, name: str, *, dupsort: bool = False, dupfixed: bool = False) -> Any:
+        """Return the handle of sub-database *name*, created on first use."""
+        self.check_process()
+        with self._lock:
+            if name not in self._databases:
+                env = self._environment()
+                create = not self.readonly
+                try:
+                    self._databases[name] = env.open_db(
+                        name.encode(), dupsort=dupsort, dupfixed=dupfixed, create=create
+                    )
+                except lmdb.Error as error:
+                    raise StoreError(f"{self._name} has no database {name!r}: {error}") from error
+            return self._databases[name]
+
+    def write(self, job: Callable[[lmdb.Transaction], T]) -> T:
+        """Run *job* in one write transaction and commit it, durably.
+
+        *job* may run several times (map growth): it must depend on its transaction only. Whatever
+        it raises aborts the transaction and is passed on; LMDB's own errors come as
+        :class:`StoreError`.
+        """
+        self.check_process()
+        with self._lock:
+            for _ in range(_MAX_GROWTHS):
+                txn: lmdb.Transaction | None = None
+                try:
+                    txn = self._begin(write=True)
+                    result = job(txn)
+                    txn.commit()
+                except lmdb.MapFullError:
+                    _abort(txn)
+                    self._grow()
+                except lmdb.Error as error:
+                    _abort(txn)
+                    raise self._store_error("write to", error) from error
+                except BaseException:
+                    _abort(txn)
+                    raise
+                else:
+                    return result
+            raise StoreError(f"{self._name} stays full after {_MAX_GROWTHS} enlargements")
+
+    def read(self, job: Callable[[lmdb.Transaction], T]) -> T:
+        """Run *job* in one read transaction."""
+        self.check_process()
+        with self._lock:
+            try:
+                with self._begin(write=False) as txn:
+                    return job(txn)
+            except lmdb.Error as error:
+                raise self._store_error("read", error) from error
+
+    def _begin(self, *, write: bool) -> lmdb.Transaction:
+        env = self._environment()
+        try:
+            return env.begin(write=write)
+        except lmdb.MapResizedError:
+            # Another process made the map larger.
+            env.set_mapsize(0)
+            return env.begin(write=write)
+
+    def _grow(self) -> None:
+        env = self._environment()
+        size = env.info()["map_size"] * 2
+        try:
+            env.set_mapsize(size)
+        except (lmdb.Error, MemoryError, OverflowError) as error:
+            raise StoreError(
+                f"{self._name} is full and its map cannot grow to {size} bytes: {error}"
+            ) from error
+
+    def _store_error(self, what: str, error: lmdb.Error) -> StoreError:
+        hint = ""
+        number = error.args[1] if len(error.args) > 1 else None
+        if number == errno.ENOSPC or "No space left" in str(error):
+            hint = "; free some disk space"
+        elif isinstance(error, (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError)):
+            hint = "; the store is damaged: restore a copy, or use another store"
+        return StoreError(f"cannot {what} {self._name}: {error}{hint}")
+
+    def header(self) -> dict[str, Any]:
+        """Return the header: magic, schema, kind, created, and what the owner added."""
+        return self.read(_read_header) or {}
+
+    def update_header(self, **values: Any) -> None:
+        """Set JSON-able header values, keeping the others."""
+
+        def job(txn: lmdb.Transaction) -> None:
+            _write_header(txn, {**(_read_header(txn) or {}), **values})
+
+        self.write(job)
+
+    def info(self) -> dict[str, int]:
+        """Return ``bytes`` (used by the data file), ``map_size``, ``last_txnid``."""
+        self.check_process()
+        with self._lock:
+            env = self._environment()
+            info, stat = env.info(), env.stat()
+            return {
+                "bytes": (info["last_pgno"] + 1) * stat["psize"],
+                "map_size": info["map_size"],
+                "last_txnid": info["last_txnid"],
+            }
+
+    @property
+    def closed(self) -> bool:
+        return self._env is None
+
+    def close(self) -> None:
+        """Give up one use; the last one closes the file. Never raises on a closed environment."""
+        if os.getpid() != self._pid:
+            return  # belongs to the parent: closing it here would release the parent's locks
+        with _registry_lock, self._lock:
+            if self._env is None:
+                return
+            self._users -= 1
+            if self._users > 0:
+                return
+            if self._key is not None and _registry.get(self._key) is self:
+                del _registry[self._key]
+            env, self._env = self._env, None
+            env.close()
+            if self.path is not None and os.name == "nt" and self.path.name.startswith("simdup-"):
+                shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _abort(txn: lmdb.Transaction | None) -> None:
+    if txn is not None:
+        txn.abort()  # does nothing where the commit itself has ended the transaction
+
+
+def _read_header(txn: lmdb.Transaction) -> dict[str, Any] | None:
+    raw = txn.get(_HEADER_KEY)
+    if raw is None:
+        return None
+    try:
+        header = json.loads(bytes(raw))
+    except ValueError:
+        return {}
+    return header if isinstance(header, dict) else {}
+
+
+def _write_header(txn: lmdb.Transaction, header: dict[str, Any]) -> None:
+    txn.put(_HEADER_KEY, json.dumps(header, sort_keys=True).encode())
+
+
+def _prepare_folder(folder: Path, readonly: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"store {str(folder)!r} is a file; a store is a folder of its own")
+    if readonly:
+        if not (folder / "data.mdb").exists():
+            raise StoreError(f"there is no store at {str(folder)!r}")
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"store {str(folder)!r} cannot be created: {error.strerror}; "
+            "choose a folder that this user may write"
+        ) from error
+
+
+def _file_key(folder: Path) -> tuple[int, int] | None:
+    try:
+        stat = (folder / "data.mdb").stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lmdb.Environment:
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return lmdb.open(
+                str(folder),
+                map_size=map_size,
+                max_dbs=_MAX_DATABASES,
+                max_readers=_MAX_READERS,
+                sync=sync,
+                metasync=False,
+                readahead=False,
+                readonly=readonly,
+                create=not readonly,
+            )
+        except (lmdb.MemoryError, MemoryError) as error:
+            map_size //= 2
+            if map_size < _SMALLEST_MAP:
+                raise StoreError(f"store {str(folder)!r}: no address space: {error}") from error
+        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
+            raise _garbage(folder) from error
+        except (lmdb.ReadonlyError, PermissionError) as error:
+            raise _denied(folder) from error
+        except lmdb.Error as error:
+            if "ermission denied" in str(error) or "Read-only" in str(error):
+                raise _denied(folder) from error
+            # LMDB: opening can fail while another process opens or closes the same file.
+            if attempt >= _OPEN_ATTEMPTS:
+                raise StoreError(f"store {str(folder)!r} cannot be opened: {error}") from error
+            time.sleep(0.02 * attempt)
+
+
+def _garbage(folder: Path) -> StoreError:
+    return StoreError(
+        f"store {str(folder)!r} does not hold a readable store (data.mdb is damaged or of another "
+        "program); nothing was changed. Restore a copy, move it away, or use another store"
+    )
+
+
+def _denied(folder: Path) -> StoreError:
+    return StoreError(
+        f"store {str(folder)!r} is not writable for this user; change its permissions or "
+        "choose another folder"
+    )
+
+
+def _check_data_file(folder: Path) -> None:
+    """Refuse a data file that cannot be mapped safely, before it is mapped."""
+    data = folder / "data.mdb"
+    for attempt in range(_OPEN_ATTEMPTS):
+        try:
+            with data.open("rb") as file:
+                head = file.read(2 * 65536)
+                size = os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return
+        except PermissionError as error:
+            raise _denied(folder) from error
+        wanted = _wanted_size(head)
+        if wanted is not None and size >= wanted:
+            return
+        # Another process may be writing its first pages just now.
+        time.sleep(0.02 * (attempt + 1))
+    if wanted is None:
+        raise _garbage(folder)
+    if _survives_reading(folder):
+        # The last pages were given back before they were ever written: legal, and harmless.
+        return
+    raise StoreError(
+        f"store {str(folder)!r} is truncated: data.mdb has {size} bytes of {wanted}; nothing was "
+        "changed. Restore a copy, move it away, or use another store"
+    )
+
+
+def _wanted_size(head: bytes) -> int | None:
+    """Return the file size that the newer of the two meta pages implies, None if there is none."""
+    if len(head) < _META_SIZE:
+        return None
+    magic, version, _, page_size, last_page, txnid = _META.unpack_from(head)
+    if magic != _META_MAGIC or page_size not in range(256, 65537):
+        return None
+    if version != 1:
+        return 0  # LMDB 1.0 keeps other meta pages; the library checks them itself
+    if len(head) < page_size + _META_SIZE:
+        return None
+    second = _META.unpack_from(head, page_size)
+    if second[0] == _META_MAGIC and second[5] > txnid:
+        last_page = second[4]
+    return int((last_page + 1) * page_size)
+
+
+_READ_ALL = """
+import sys, lmdb
+env = lmdb.open(sys.argv[1], readonly=True, lock=False, max_dbs=32)
+with env.begin() as txn:
+    for name, _ in list(txn.cursor()):
+        try:
+            db = env.open_db(name, txn=txn, create=False)
+        except lmdb.Error:
+            continue
+        for item in txn.cursor(db):
+            pass
+"""
+
+
+def _survives_reading(folder: Path) -> bool:
+    """Read every entry in a process of its own, which a hole in the file ends, not us."""
+    done = subprocess.run(  # noqa: S603 - our own interpreter, our own constant
+        [sys.executable, "-c", _READ_ALL, str(folder)], capture_output=True, check=False
+    )
+    return done.returncode == 0

@@ -1,0 +1,275 @@
+"""The page store on LMDB: records, digests and permuted tables in one environment.
+
+Sub-databases (all numbers big-endian, so that bytes sort as numbers):
+
+========= ============================== ======================= ==================
+name      key                            value                   several values
+========= ============================== ======================= ==================
+pages     page id (8 bytes)              record (MessagePack)
+keys      fingerprint of the request     page id
+bodies    body digest (16)               page id of a kept page  yes, oldest first
+texts     text digest (16)               page id of a kept page  yes, oldest first
+tables    table number, prefix           permuted fingerprint    yes
+holders   fingerprint (8)                page id of a kept page  yes, oldest first
+aliases   page id of a representative    page id of a duplicate  yes
+========= ============================== ======================= ==================
+
+The layout of the tables is chosen when the store is made and stands in the header; other values of
+k use the same tables with more or fewer probes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from scrapy_simdup.errors import StoreError
+from scrapy_simdup.store.environment import Environment
+from scrapy_simdup.store.permuted import PermutedTables
+from scrapy_simdup.store.records import PageTransaction, Record, StoreInfo
+from scrapy_simdup.store.tables import Layout, plan
+from scrapy_simdup.work import GroupCommitter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
+
+    import lmdb
+
+T = TypeVar("T")
+
+KIND = "pages"
+
+_PLAIN = ("pages", "keys")
+_INDEXES = ("bodies", "texts", "tables", "holders", "aliases")
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Record).decode
+
+
+def configuration_id(configuration: Mapping[str, str]) -> str:
+    """Return 12 hexadecimal digits that stand for all that changes a fingerprint."""
+    canonical = json.dumps(dict(configuration), sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(canonical.encode(), digest_size=6).hexdigest()
+
+
+class LmdbPageStore:
+    """A ``PageStore`` in a folder, or (``path=None``) in a file without a name.
+
+    *configuration* is all that changes a fingerprint; a store made with another one is refused.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        configuration: Mapping[str, str],
+        max_distance: int,
+        expected_pages: int,
+        map_size: int | None = None,
+    ) -> None:
+        self._environment = Environment.open(path, kind=KIND, map_size=map_size)
+        try:
+            self._set_up(dict(configuration), max_distance, expected_pages)
+        except BaseException:
+            self._environment.close()
+            raise
+        self._committer: GroupCommitter[PageTransaction] = GroupCommitter(
+            self._write, name="simdup-store"
+        )
+
+    def _set_up(
+        self, configuration: dict[str, str], max_distance: int, expected_pages: int
+    ) -> None:
+        environment = self._environment
+        header = environment.header()
+        if "layout" not in header:
+            layout = plan(max_distance, expected_pages).layout
+            values = {"layout": layout.to_dict(), "configuration": configuration}
+            # Another process may have been first: only fill in what is not there.
+            environment.update_header(**{**values, **environment.header()})
+            header = environment.header()
+        _check_configuration(str(environment.path), configuration, header["configuration"])
+        self._layout = Layout.from_dict(header["layout"])
+        self._tables = PermutedTables(self._layout, max_distance)
+        self._databases = _Databases(environment)
+
+    def _write(self, run: Callable[[PageTransaction], T]) -> T:
+        return self._environment.write(
+            lambda txn: run(_LmdbTransaction(txn, self._databases, self._tables))
+        )
+
+    def transact(
+        self, job: Callable[[PageTransaction], T], prepare: Callable[[], Any] | None = None
+    ) -> Future[T]:
+        self._environment.check_process()
+        try:
+            return self._committer.submit(job, prepare)
+        except RuntimeError as error:
+            raise StoreError(f"store {str(self._environment.path)!r} is closed") from error
+
+    def info(self) -> StoreInfo:
+        return _info(self._environment)
+
+    def close(self) -> None:
+        try:
+            self._environment.check_process()
+        except StoreError:
+            return  # the thread and the file are the parent's
+        self._committer.close()
+        self._environment.close()
+
+
+def read_info(path: str | os.PathLike[str]) -> StoreInfo:
+    """Say what the store at *path* holds, without changing it; also while a crawl is using it."""
+    environment = Environment.open(path, kind=KIND, readonly=True)
+    try:
+        return _info(environment)
+    finally:
+        environment.close()
+
+
+def _info(environment: Environment) -> StoreInfo:
+    pages_db = environment.database("pages")
+    aliases_db = environment.database("aliases", dupsort=True, dupfixed=True)
+
+    def count(txn: lmdb.Transaction) -> tuple[int, int]:
+        return txn.stat(pages_db)["entries"], txn.stat(aliases_db)["entries"]
+
+    pages, aliases = environment.read(count)
+    header = environment.header()
+    return StoreInfo(
+        path=str(environment.path) if environment.path else None,
+        pages=pages - aliases,
+        aliases=aliases,
+        bytes=environment.info()["bytes"],
+        layout=Layout.from_dict(header["layout"]).name,
+        configuration_id=configuration_id(header["configuration"]),
+        configuration=header["configuration"],
+    )
+
+
+def _check_configuration(path: str, wanted: dict[str, str], found: dict[str, str]) -> None:
+    if wanted == found:
+        return
+    differences = ", ".join(
+        f"{name}: {wanted.get(name)} here, {found.get(name)} in the store"
+        for name in sorted({*wanted, *found})
+        if wanted.get(name) != found.get(name)
+    )
+    raise StoreError(
+        f"store {path!r} was made with another configuration ({differences}); its fingerprints "
+        "cannot be compared with new ones. Use the same options and versions, or another store"
+    )
+
+
+class _Databases:
+    """The handles of all sub-databases."""
+
+    def __init__(self, environment: Environment) -> None:
+        for name in _PLAIN:
+            setattr(self, name, environment.database(name))
+        for name in _INDEXES:
+            setattr(self, name, environment.database(name, dupsort=True, dupfixed=True))
+
+    pages: Any
+    keys: Any
+    bodies: Any
+    texts: Any
+    tables: Any
+    holders: Any
+    aliases: Any
+
+
+def _pack(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def _unpack(raw: Any) -> int:
+    return int.from_bytes(raw, "big")
+
+
+class _LmdbTransaction:
+    """A ``PageTransaction`` around one LMDB transaction."""
+
+    def __init__(self, txn: lmdb.Transaction, databases: _Databases, tables: PermutedTables):
+        self._txn = txn
+        self._dbs = databases
+        self._tables = tables
+
+    def get(self, page_id: int) -> Record:
+        raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
+        if raw is None:
+            raise KeyError(page_id)
+        return _decode(raw)
+
+    def find(self, key: bytes) -> tuple[int, Record] | None:
+        raw = self._txn.get(key, db=self._dbs.keys)
+        if raw is None:
+            return None
+        page_id = _unpack(raw)
+        return page_id, self.get(page_id)
+
+    def find_body(self, digest: bytes) -> int | None:
+        return self._first(self._dbs.bodies, digest)
+
+    def find_text(self, digest: bytes) -> int | None:
+        return self._first(self._dbs.texts, digest)
+
+    def _first(self, db: Any, digest: bytes) -> int | None:
+        raw = self._txn.get(digest, db=db)  # of several values the first: the oldest page
+        return None if raw is None else _unpack(raw)
+
+    def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        found: set[int] = set()
+        with self._txn.cursor(self._dbs.holders) as cursor:
+            for simhash in set(simhashes):
+                fingerprints, _ = self._tables.query(self._txn, self._dbs.tables, simhash)
+                keys = [_pack(int(fingerprint)) for fingerprint in fingerprints]
+                if keys:
+                    found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))
+        return sorted(found)
+
+    def put(self, record: Record, page_id: int | None = None) -> int:
+        if page_id is None:
+            page_id = self._next_id()
+            self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
+        else:
+            self._withdraw(page_id, self.get(page_id))
+        self._txn.put(_pack(page_id), _encode(record), db=self._dbs.pages)
+        raw_id = _pack(page_id)
+        if record.kept:
+            self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
+            self._txn.put(record.text_digest, raw_id, db=self._dbs.texts)
+            for simhash in {view.simhash for view in record.views}:
+                self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
+                self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
+        else:
+            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
+        return page_id
+
+    def _next_id(self) -> int:
+        with self._txn.cursor(self._dbs.pages) as cursor:
+            return _unpack(cursor.key()) + 1 if cursor.last() else 1
+
+    def _withdraw(self, page_id: int, record: Record) -> None:
+        """Take a record out of all indexes, not out of ``pages`` and ``keys``."""
+        raw_id = _pack(page_id)
+        if not record.kept:
+            self._txn.delete(_pack(record.representative), raw_id, db=self._dbs.aliases)
+            return
+        self._txn.delete(record.body_digest, raw_id, db=self._dbs.bodies)
+        self._txn.delete(record.text_digest, raw_id, db=self._dbs.texts)
+        for simhash in {view.simhash for view in record.views}:
+            self._txn.delete(_pack(simhash), raw_id, db=self._dbs.holders)
+            if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:
+                self._tables.remove(self._txn, self._dbs.tables, simhash)
+
+    def aliases(self, page_id: int) -> int:
+        with self._txn.cursor(self._dbs.aliases) as cursor:
+            return cursor.count() if cursor.set_key(_pack(page_id)) else 0

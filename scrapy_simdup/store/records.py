@@ -1,0 +1,112 @@
+"""What is kept of a page, and the interface of the stores that keep it.
+
+Everything needed to decide again offline is here: digests, fingerprints, sketches, counts. The
+text itself is kept on request only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+
+
+class View(msgspec.Struct, frozen=True, array_like=True):
+    """One extraction of a page: its fingerprint, as in ``page.fingerprint.Fingerprint``."""
+
+    simhash: int
+    sketch: bytes
+    tokens: int
+    shingles: int
+
+
+class Record(msgspec.Struct, kw_only=True, array_like=True):
+    """A page. ``representative`` is 0 for a kept page, else the page id of the one it duplicates.
+
+    ``key`` is the fingerprint of the request; digests have 16 bytes; times are seconds since the
+    epoch; ``crawl`` names the crawl that wrote this version of the record. The last four fields
+    say how a duplicate was recognised.
+    """
+
+    key: bytes
+    url: str
+    body_digest: bytes
+    text_digest: bytes
+    views: list[View]
+    title: str | None = None
+    language: str | None = None
+    body_bytes: int = 0
+    first_seen: float = 0.0
+    last_seen: float = 0.0
+    crawl: str = ""
+    text: bytes = b""
+    representative: int = 0
+    reason: str | None = None
+    distance: int | None = None
+    resemblance: float | None = None
+
+    @property
+    def kept(self) -> bool:
+        return self.representative == 0
+
+
+class StoreInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store holds: numbers of kept pages and of aliases, size, and how it is laid out."""
+
+    path: str | None
+    pages: int
+    aliases: int
+    bytes: int
+    layout: str
+    configuration_id: str
+    configuration: dict[str, str]
+
+
+class PageTransaction(Protocol):
+    """What a job may do. It sees its own writes; all or nothing of them becomes durable."""
+
+    def get(self, page_id: int) -> Record:
+        """Return the record of *page_id*; KeyError if there is none."""
+
+    def find(self, key: bytes) -> tuple[int, Record] | None:
+        """Return (page id, record) of the page with this request fingerprint."""
+
+    def find_body(self, digest: bytes) -> int | None:
+        """Return the id of the oldest kept page with this body digest."""
+
+    def find_text(self, digest: bytes) -> int | None:
+        """Return the id of the oldest kept page with this text digest."""
+
+    def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        """Return the ids of all kept pages, oldest first, that have a view within the Hamming
+        distance of one of *simhashes*.
+        """
+
+    def put(self, record: Record, page_id: int | None = None) -> int:
+        """Store a new record, or another version of *page_id*; return its id."""
+
+    def aliases(self, page_id: int) -> int:
+        """Return how many pages are recorded as duplicates of *page_id*."""
+
+
+class PageStore(Protocol):
+    """Where the detector keeps pages. Check and insert are one job, so they are one step."""
+
+    def transact(
+        self, job: Callable[[PageTransaction], T], prepare: Callable[[], Any] | None = None
+    ) -> Future[T]:
+        """Run *job* in a transaction; the future is done when its writes are durable.
+
+        *job* must be repeatable. *prepare* runs before the transaction begins.
+        """
+
+    def info(self) -> StoreInfo: ...
+
+    def close(self) -> None:
+        """Finish what was asked for, then close. May be called again."""
