@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.fingerprint import Fingerprint
 
 _HTML = re.compile(
-    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body|div|p|main|article|h\d)\b",
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*"
+    r"<(?:!doctype|html|head|body|div|p|main|article|h\d)\b",
     re.IGNORECASE | re.DOTALL,
 )
 

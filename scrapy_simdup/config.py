@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,11 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
 _TRUE: Final = {"1", "true", "yes", "on"}
 _FALSE: Final = {"0", "false", "no", "off", ""}
 _NONE: Final = {"", "none", "null"}
+
+_LOG_PATH: Final = re.compile(r"(?:[^%]|%%|%\((?:spider|time)\)s)+")
+_LOG_ALLOWED: Final = (
+    "a path that may hold %(spider)s and %(time)s, None for the default path, or False for no log"
+)
 
 
 class _Wrong(Exception):
@@ -56,7 +62,9 @@ def _number(value: Any, convert: Callable[[Any], Any], what: str) -> Any:
         number = convert(value)
     except (TypeError, ValueError, OverflowError):
         raise _Wrong(what) from None
-    if not math.isfinite(number) or (not isinstance(value, str) and number != value):
+    if isinstance(number, float) and not math.isfinite(number):
+        raise _Wrong(what)
+    if not isinstance(value, str) and number != value:
         raise _Wrong(what)
     return number
 
@@ -123,18 +131,14 @@ def _path(value: Any) -> str:
 
 
 def _log(value: Any) -> str | None:
-    if value is None:
-        return None
     if value is False or (isinstance(value, str) and value.strip().lower() in _FALSE):
         return ""
     try:
-        path = _path(value)
-        path % {"spider": "", "time": ""}
-    except (_Wrong, KeyError, TypeError, ValueError):
-        raise _Wrong(
-            "a path that may hold %(spider)s and %(time)s, None for the default path, "
-            "or False for no log"
-        ) from None
+        path: str | None = _optional(_path)(value)
+    except _Wrong:
+        raise _Wrong(_LOG_ALLOWED) from None
+    if path is not None and not _LOG_PATH.fullmatch(path):
+        raise _Wrong(_LOG_ALLOWED)
     return path
 
 
@@ -146,13 +150,6 @@ def _names(value: Any) -> tuple[str, ...]:
     ):
         raise _Wrong("a list of field names")
     return tuple(value)
-
-
-def _workers(value: Any) -> int:
-    try:
-        return _integer(0, 64)(value)
-    except _Wrong as wrong:
-        raise _Wrong(f"{wrong} (0: one thread of this process)") from None
 
 
 def _option(default: Any, check: Callable[[Any], Any], doc: str) -> Any:
@@ -189,9 +186,6 @@ class Config:
         "trafilatura", _text, "trafilatura, or the dotted path of a callable html -> text or None"
     )
     plain_text: bool = _option(False, _boolean, "judge text/plain responses, too")
-    workers: int = _option(
-        0, _workers, "processes that extract and fingerprint; 0: one thread of this process"
-    )
     timeout: float = _option(
         30.0,
         _real(0.0, 86_400.0, above=True),

@@ -73,7 +73,7 @@ class SimdupDownloaderMiddleware:
         if self._config.item_fields:
             return response  # the pipeline judges items instead
         try:
-            action = self._action(request)
+            action = wanted_action(request, self._config)
             verdict = await self._judge(request, response)
             if verdict is None:
                 return response
@@ -93,19 +93,6 @@ class SimdupDownloaderMiddleware:
             raise DuplicatePage(response, verdict)
         response.flags.append(f"simdup:{verdict.kind}")
         return response
-
-    def _action(self, request: Request) -> str:
-        wish = request.meta.get(OVERRIDE_KEY)
-        if wish is None or isinstance(wish, bool):
-            return self._config.action
-        if isinstance(wish, dict) and set(wish) <= {"action"}:
-            action = wish.get("action", self._config.action)
-            if action in ACTIONS:
-                return str(action)
-        raise ConfigError(
-            f'meta["simdup"] = {wish!r}: must be False, or {{"action": …}} with one of '
-            + ", ".join(ACTIONS)
-        )
 
     async def _judge(self, request: Request, response: Response) -> Verdict | None:
         from scrapy_simdup.eligibility import is_plain_text, skip_reason
@@ -127,15 +114,8 @@ class SimdupDownloaderMiddleware:
 
     def _account(self, request: Request, response: Response, verdict: Verdict, action: str) -> None:
         session = self.session
-        referer = request.headers.get("Referer")
-        session.record(
-            verdict,
-            action,
-            url=response.url,
-            referer=referer.decode("latin-1") if referer else None,
-            bytes=len(response.body),
-            depth=request.meta.get("depth"),
-        )
+        facts = request_facts(request)
+        session.record(verdict, action, url=response.url, bytes=len(response.body), **facts)
         if not verdict.is_duplicate:
             return
         if action == "drop":
@@ -154,3 +134,31 @@ class SimdupDownloaderMiddleware:
             },
             extra={"spider": session.crawler.spider},
         )
+
+
+def wanted_action(request: Request, config: Config) -> str:
+    """Return what happens to a duplicate: the request's wish, or the action of the crawl.
+
+    Raises :class:`ConfigError` for a wish that means nothing.
+    """
+    wish = request.meta.get(OVERRIDE_KEY)
+    if wish is None or isinstance(wish, bool):
+        return config.action
+    if isinstance(wish, dict) and set(wish) <= {"action"}:
+        action = wish.get("action", config.action)
+        if action in ACTIONS:
+            return str(action)
+    raise ConfigError(
+        f'meta["simdup"] = {wish!r}: must be False, or {{"action": …}} with one of '
+        + ", ".join(ACTIONS)
+    )
+
+
+def request_facts(request: Request) -> dict[str, Any]:
+    """Return what the dropped-page log says of a request: ``referer`` and ``depth``."""
+    referer = request.headers.get("Referer")
+    return {
+        "referer": referer.decode("latin-1") if referer else None,
+        # Scrapy gives start requests their depth, 0, only when the spider has seen the page.
+        "depth": request.meta.get("depth", 0),
+    }

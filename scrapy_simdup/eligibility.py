@@ -25,7 +25,9 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_PROLOG = r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<\?[^>]*>\s*)*"
+# One way only to match a comment: with several, a page of comments takes time without end.
+_COMMENT = r"<!--(?:(?!-->).)*-->"
+_PROLOG = rf"\s*(?:{_COMMENT}\s*|<\?[^>]*>\s*)*"
 _HTML_START = re.compile(
     _PROLOG + r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )

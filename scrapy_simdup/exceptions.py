@@ -29,7 +29,8 @@ class DuplicateItem(DropItem):
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
-        super().__init__(explain(verdict), log_level="INFO")
+        # Scrapy logs the whole item with its message; the pipeline's own line, at INFO, is short.
+        super().__init__(explain(verdict), log_level="DEBUG")
 
 
 def explain(verdict: Verdict) -> str:

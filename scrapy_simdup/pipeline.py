@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 
-from scrapy_simdup.config import ACTIONS, Config
-from scrapy_simdup.downloadermiddleware import OVERRIDE_KEY, SimdupDownloaderMiddleware
+from scrapy_simdup.config import Config
+from scrapy_simdup.downloadermiddleware import (
+    OVERRIDE_KEY,
+    SimdupDownloaderMiddleware,
+    request_facts,
+    wanted_action,
+)
+from scrapy_simdup.errors import ConfigError
 from scrapy_simdup.spidermiddleware import SimdupSpiderMiddleware
+from scrapy_simdup.verdict import Verdict
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
     from scrapy_simdup.session import Session
     from scrapy_simdup.spidermiddleware import Origin
-    from scrapy_simdup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +37,10 @@ class SimdupItemPipeline:
     The verdict goes into the field ``SIMDUP_ITEM_FIELD`` of the item (action ``tag``), as a dict.
     With ``SIMDUP_ITEM_FIELDS`` the items themselves are judged, by the text of these fields;
     actions ``drop`` and ``drop_items`` then mean the same. Dropped items raise
-    :class:`~scrapy_simdup.DuplicateItem`::
+    :class:`~scrapy_simdup.DuplicateItem`, and each is one line at level INFO::
 
-        Dropped: near duplicate of https://example.org/a (distance 2, resemblance 0.93)
+        Dropped item of <GET https://example.org/b>: near duplicate of https://example.org/a
+        (distance 2, resemblance 0.93)
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
@@ -67,57 +75,65 @@ class SimdupItemPipeline:
         origin = self._origins.take(item)
         if origin is None:
             return item
-        action = self._action(origin)
-        verdict = origin.verdict
-        if self._config.item_fields:
-            try:
-                verdict = await self._judge(self._session, item, origin, action)
-            except Exception as error:  # no item is lost by us
-                self._session.failed("item", origin.response.url, error)
+        session, verdict = self._session, origin.verdict
+        request = origin.response.request
+        assert request is not None
+        try:
+            action = wanted_action(request, self._config)
+            if self._config.item_fields:
+                verdict = await self._judge(session, item, origin, action)
+        except Exception as error:  # no item is lost by us
+            stage = "config" if isinstance(error, ConfigError) else "item"
+            session.failed(stage, origin.response.url, error)
+            return item
         if verdict is None or not verdict.is_duplicate:
             return item
-        if action != "tag":
-            from scrapy_simdup.exceptions import DuplicateItem
-
-            self._session.stats.count("dropped")
-            raise DuplicateItem(verdict)
-        self._tag(self._session, item, verdict)
-        return item
-
-    def _action(self, origin: Origin) -> str:
-        wish = origin.response.meta.get(OVERRIDE_KEY)
-        if isinstance(wish, dict) and wish.get("action") in ACTIONS:
-            return str(wish["action"])
-        return self._config.action
+        if action == "tag":
+            self._tag(session, item, verdict)
+            return item
+        self._drop(session, request, verdict)
 
     async def _judge(
         self, session: Session, item: Any, origin: Origin, action: str
     ) -> Verdict | None:
         """Judge the item by its own text; the same item of the same page again is a revisit."""
         response = origin.response
+        request = response.request
+        assert request is not None
+        if request.meta.get(OVERRIDE_KEY) is False:
+            verdict = Verdict(kind="skipped", reason="opt_out")
+            session.stats.verdict(verdict)
+            return verdict
         adapter = ItemAdapter(item)
         parts = (adapter.get(name) for name in self._config.item_fields)
         text = "\n".join(str(part) for part in parts if part)
         fingerprinter = self._crawler.request_fingerprinter
         assert fingerprinter is not None
-        assert response.request is not None
-        key = fingerprinter.fingerprint(response.request) + b"#%d" % origin.number
-        verdict = await session.judge(response.url, text=text, key=key)
-        if verdict is not None:
-            session.record(
-                verdict,
-                action,
-                url=response.url,
-                bytes=len(text.encode("utf-8", "replace")),
-                depth=response.meta.get("depth"),
-            )
-        return verdict
+        key = fingerprinter.fingerprint(request) + b"#%d" % origin.number
+        judged = await session.judge(response.url, text=text, key=key)
+        if judged is not None:
+            size = len(text.encode("utf-8", "replace"))
+            facts = request_facts(request)
+            session.record(judged, action, url=response.url, bytes=size, **facts)
+        return judged
+
+    def _drop(self, session: Session, request: Request, verdict: Verdict) -> NoReturn:
+        from scrapy_simdup.exceptions import DuplicateItem
+
+        error = DuplicateItem(verdict)
+        session.stats.count("dropped")
+        logger.info(
+            "Dropped item of %(request)s: %(error)s",
+            {"request": request, "error": error},
+            extra={"spider": self._crawler.spider},
+        )
+        raise error
 
     def _tag(self, session: Session, item: Any, verdict: Verdict) -> None:
         field = self._config.item_field
         try:
             ItemAdapter(item)[field] = verdict.as_dict()
-        except (KeyError, TypeError, AttributeError) as error:
+        except Exception as error:  # KeyError mostly; whatever a class of items may raise
             session.stats.count("error/item_field")
             if type(item) not in self._warned:
                 self._warned.add(type(item))
@@ -127,3 +143,6 @@ class SimdupItemPipeline:
                     {"item": type(item).__name__, "field": field, "error": error},
                     extra={"spider": self._crawler.spider},
                 )
+            return
+        if self._config.item_fields:  # otherwise the page is what was tagged
+            session.stats.count("tagged")

@@ -18,16 +18,18 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.project import data_path
 
 from scrapy_simdup.auditlog import AuditLog
-from scrapy_simdup.config import Config
+from scrapy_simdup.config import PREFIX
 from scrapy_simdup.crawlstats import CLUSTER_ALERTS, CrawlStats
 from scrapy_simdup.detector import Detector
-from scrapy_simdup.errors import StoreError
+from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.verdict import Verdict
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from scrapy.crawler import Crawler
+
+    from scrapy_simdup.config import Config
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +51,18 @@ class Session:
         self.crawl = f"{spider}-{now}-{secrets.token_hex(2)}"
         store = config.store or data_path(f"simdup/{spider}")
         self.log: AuditLog | None = None
-        self.detector = Detector.from_config(store, config, self.crawl)
         try:
-            if config.log != "":
-                pattern = config.log or data_path(f"simdup/{spider}-dropped-%(time)s.jsonl")
-                self.log = AuditLog(pattern % {"spider": spider, "time": now})
+            self.detector = Detector.from_config(store, config, self.crawl)
+        except StoreError as error:
+            raise StoreError(f"{PREFIX}STORE: {error}") from error
+        except ConfigError as error:  # "extractor = …": here it is a setting
+            name, rest = str(error).split(" ", 1)
+            raise ConfigError(f"{PREFIX}{name.upper()} {rest}") from error
+        try:
+            if config.log is None:
+                self.log = AuditLog(data_path(f"simdup/{spider}-dropped-{now}.jsonl"))
+            elif config.log:
+                self.log = AuditLog(config.log % {"spider": spider, "time": now})
         except BaseException:
             self.detector.close()
             raise
@@ -142,9 +151,11 @@ class Session:
         try:
             self.log.write(record)
         except (OSError, ValueError) as error:
-            self.failed("log", str(facts.get("url")), error)
+            self.failed("log", str(facts.get("url")), error, "which is not listed")
 
-    def failed(self, stage: str, url: str, error: Exception) -> None:
+    def failed(
+        self, stage: str, url: str, error: Exception, outcome: str = "which passes unjudged"
+    ) -> None:
         """Count a failure, and log the first of its kind with its traceback."""
         self.stats.count(f"error/{stage}")
         kind = (stage, type(error).__name__)
@@ -152,9 +163,9 @@ class Session:
             return
         self._failures.add(kind)
         logger.error(
-            "simdup: %(stage)s failed for %(url)s, which passes unjudged: %(error)s (further ones "
-            "are counted as simdup/error/%(stage)s, not logged)",
-            {"stage": stage, "url": url, "error": error},
+            "simdup: %(stage)s failed for %(url)s, %(outcome)s: %(error)s (further ones are "
+            "counted as simdup/error/%(stage)s, not logged)",
+            {"stage": stage, "url": url, "outcome": outcome, "error": error},
             exc_info=error,
             extra={"spider": self.crawler.spider},
         )
@@ -174,7 +185,7 @@ class Session:
             info = self.detector.info()
         except StoreError as error:
             info = None
-            self.failed("store", "the closing statistics", error)
+            self.failed("store", "the closing stats", error, "which lack its size")
         self.stats.finish(info)
         things = "item" if self.config.item_fields else "page"
         logger.info(

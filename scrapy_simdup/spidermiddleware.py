@@ -31,11 +31,21 @@ class Origin:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """An item on its way to the pipeline. Held by its page, it does not hold the page."""
+
+    item: Any
+    verdict: Verdict | None
+    number: int
+
+
 class SimdupSpiderMiddleware(BaseSpiderMiddleware):
     """Keeps (item → its page) from the spider to the pipeline, and verdicts out of new requests.
 
     Items of any kind, dicts among them, cannot be given attributes or weak references; so an item
-    is known by its identity, held until the pipeline takes it or Scrapy says that it is gone.
+    is known by its identity, held until the pipeline takes it, Scrapy says that it is gone, or its
+    page is: another pipeline may have put a new item in its place.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -44,14 +54,16 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
             raise NotConfigured
         super().__init__(crawler)
         self._every_item = bool(config.item_fields)
-        self._origins: dict[int, tuple[Any, Origin]] = {}
+        self._pending: WeakKeyDictionary[Response, dict[int, _Pending]] = WeakKeyDictionary()
         self._numbers: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
         crawler.signals.connect(self.forget, signal=signals.item_dropped)
         crawler.signals.connect(self.forget, signal=signals.item_error)
         crawler.signals.connect(self.forget, signal=signals.item_scraped)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        request.meta.pop(VERDICT_KEY, None)
+        # The very request of this page, asked for again, still has to serve its items.
+        if response is None or request is not response.request:
+            request.meta.pop(VERDICT_KEY, None)
         return request
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
@@ -61,14 +73,20 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
         if self._every_item or (verdict is not None and verdict.is_duplicate):
             number = self._numbers.get(response, 0)
             self._numbers[response] = number + 1
-            self._origins[id(item)] = (item, Origin(response, verdict, number))
+            pending = self._pending.setdefault(response, {})
+            pending[id(item)] = _Pending(item, verdict, number)
         return item
 
     def take(self, item: Any) -> Origin | None:
         """Return the origin of *item*, once."""
-        found = self._origins.pop(id(item), None)
-        return found[1] if found is not None else None
+        for response, pending in self._pending.items():
+            found = pending.pop(id(item), None)
+            if found is not None:
+                if not pending:
+                    del self._pending[response]
+                return Origin(response, found.verdict, found.number)
+        return None
 
     def forget(self, item: Any) -> None:
         """An item that never reached our pipeline (signal handler)."""
-        self._origins.pop(id(item), None)
+        self.take(item)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -88,7 +87,7 @@ class GroupCommitter(Generic[Transaction]):
         try:
             if job.prepare is not None:
                 job.prepare()
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller
+        except BaseException as error:
             job.future.set_exception(error)
             return False
         return True
@@ -98,7 +97,7 @@ class GroupCommitter(Generic[Transaction]):
             return
         try:
             results = self._write(lambda transaction: [job.run(transaction) for job in group])
-        except BaseException as error:  # noqa: BLE001 - see _prepared
+        except BaseException as error:
             if len(group) == 1:
                 group[0].future.set_exception(error)
                 return
@@ -113,20 +112,20 @@ class GroupCommitter(Generic[Transaction]):
 class _Task:
     run: Callable[[], Any]
     future: Future[Any]
-    deadline: float
 
 
 @dataclass(eq=False)
 class _Worker:
-    """A thread of the analyst, and the task it is at."""
+    """A thread of the analyst, the task it is at, and when that is due."""
 
     thread: threading.Thread | None = None
     task: _Task | None = None
-    abandoned: bool = field(default=False)
+    due: float = 0.0
+    ended: bool = False
 
 
 class Analyst:
-    """One thread that works tasks off in order, each within *timeout* seconds of its coming in.
+    """One thread that works tasks off in order, each within *timeout* seconds from its turn on.
 
     A Python thread cannot be ended. One that is stuck in a task is left to itself and another one
     takes its place, so that a page that hangs costs itself and no other. Its future has
@@ -137,29 +136,26 @@ class Analyst:
         self._timeout = timeout
         self._name = name
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
-        self._waiting: deque[_Task] = deque()  # same timeout for all: the oldest is due first
         self._changed = threading.Condition()
         self._closed = False
-        self._worker: _Worker | None = None
+        self._worker = _Worker()
         self._watchdog: threading.Thread | None = None
+        self._watchdog_idle = False
 
     def submit(self, run: Callable[[], T]) -> Future[T]:
         """Queue *run*; RuntimeError after :meth:`close`."""
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
-        task = _Task(run, future, time.monotonic() + self._timeout)
         with self._changed:
             if self._closed:
                 raise RuntimeError("the analyst's thread has ended")
-            if self._worker is None:
+            if self._watchdog is None:
                 self._start_worker()
                 self._watchdog = threading.Thread(
                     target=self._watch, name=f"{self._name}-watchdog", daemon=True
                 )
                 self._watchdog.start()
-            self._waiting.append(task)
-            self._tasks.put(task)
-            self._changed.notify()
+            self._tasks.put(_Task(run, future))
         return future
 
     def close(self) -> None:
@@ -168,9 +164,8 @@ class Analyst:
             if not self._closed:
                 self._closed = True
                 self._tasks.put(None)
-                self._changed.notify()
-            watchdog = self._watchdog
-        if watchdog is not None:
+            watchdog, worker = self._watchdog, self._worker.thread
+        if watchdog is not None and threading.current_thread() not in {watchdog, worker}:
             watchdog.join()
 
     def _start_worker(self) -> None:
@@ -182,44 +177,45 @@ class Analyst:
         worker.thread.start()
 
     def _work(self, worker: _Worker) -> None:
-        while not worker.abandoned:
+        while True:
             task = self._tasks.get()
-            if task is None:
-                return
-            if task.future.done():
-                continue
             with self._changed:
                 worker.task = task
+                worker.due = time.monotonic() + self._timeout
+                worker.ended = task is None
+                if worker.ended or self._watchdog_idle:
+                    self._changed.notify()
+            if task is None:
+                return
             try:
                 result = task.run()
-            except BaseException as error:  # noqa: BLE001 - belongs to the caller
+            except BaseException as error:
                 _finish(task.future, error=error)
             else:
                 _finish(task.future, result=result)
             with self._changed:
                 worker.task = None
-                self._changed.notify()
+                if self._worker is not worker:  # another one has taken its place
+                    return
 
     def _watch(self) -> None:
+        while (stuck := self._next_stuck()) is not None:
+            # Not under the lock: whoever waits for the answer may come with the next task.
+            _finish(stuck.future, error=TimeoutError(f"not done after {self._timeout:g} s"))
+
+    def _next_stuck(self) -> _Task | None:
+        """Wait for a task that is overdue, and replace its worker; None when all is done."""
         with self._changed:
-            while True:
-                while self._waiting and self._waiting[0].future.done():
-                    self._waiting.popleft()
-                if not self._waiting:
-                    if self._closed:
-                        return
-                    self._changed.wait()
-                    continue
-                task = self._waiting[0]
-                left = task.deadline - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
-                    continue
-                self._waiting.popleft()
-                if self._worker is not None and self._worker.task is task:
-                    self._worker.abandoned = True
+            while not self._worker.ended:
+                task = self._worker.task
+                # A later task is due later, so there is no need to hear of every one.
+                left = self._worker.due - time.monotonic()
+                if task is not None and left <= 0:
                     self._start_worker()
-                _finish(task.future, error=TimeoutError(f"not done after {self._timeout:g} s"))
+                    return task
+                self._watchdog_idle = task is None
+                self._changed.wait(None if task is None else left)
+        return None
 
 
 def _finish(future: Future[Any], *, result: Any = None, error: BaseException | None = None) -> None:

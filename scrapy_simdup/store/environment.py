@@ -107,13 +107,14 @@ class Environment:
         """
         if path is None:
             return cls._open_temporary(kind, map_size)
-        folder = Path(path).expanduser().absolute()
-        _prepare_folder(folder, readonly)
+        folder = _prepare_folder(path, readonly)
         with _registry_lock:
             key = _file_key(folder)
             known = _registry.get(key) if key else None
             if known is not None:
                 known._check_kind(kind)
+                if known.readonly and not readonly:
+                    raise StoreError(f"{known.name} is open for reading in this process; close it")
                 known._users += 1
                 return known
             _check_data_file(folder)
@@ -131,7 +132,10 @@ class Environment:
 
     @classmethod
     def _open_temporary(cls, kind: str, map_size: int | None) -> Environment:
-        folder = Path(tempfile.mkdtemp(prefix="simdup-"))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="simdup-"))
+        except OSError as error:
+            raise StoreError(f"no temporary store: {error.strerror or error}") from error
         try:
             env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=False, readonly=False)
         finally:
@@ -146,21 +150,21 @@ class Environment:
         env = self._environment()
         if not self.readonly:
             env.reader_check()
-        header = self.read(lambda txn: _read_header(txn))
+        header = self.read(_read_header)
         if header is None:
             if self.readonly:
-                raise StoreError(f"{self._name} holds no scrapy-simdup store")
+                raise StoreError(f"{self.name} holds no scrapy-simdup store")
             self.write(lambda txn: self._create_header(txn, kind))
             return
         if header.get("magic") != _MAGIC:
             raise StoreError(
-                f"{self._name} holds an LMDB environment that is not a scrapy-simdup store; "
+                f"{self.name} holds an LMDB environment that is not a scrapy-simdup store; "
                 "give the store a folder of its own"
             )
         schema = header.get("schema")
         if not isinstance(schema, int) or schema > SCHEMA:
             raise StoreError(
-                f"{self._name} was written by a newer scrapy-simdup (schema {schema}, this version "
+                f"{self.name} was written by a newer scrapy-simdup (schema {schema}, this version "
                 f"reads up to {SCHEMA}); upgrade scrapy-simdup or use another store"
             )
         self._check_kind(kind)
@@ -170,7 +174,7 @@ class Environment:
             return
         if txn.stat()["entries"]:
             raise StoreError(
-                f"{self._name} holds an LMDB environment that is not a scrapy-simdup store; "
+                f"{self.name} holds an LMDB environment that is not a scrapy-simdup store; "
                 "give the store a folder of its own"
             )
         _write_header(
@@ -181,24 +185,25 @@ class Environment:
         found = self.header().get("kind")
         if found != kind:
             raise StoreError(
-                f"{self._name} holds {found!r}, not {kind!r}; give each store a folder of its own"
+                f"{self.name} holds {found!r}, not {kind!r}; give each store a folder of its own"
             )
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """How messages call it."""
         return f"store {str(self.path)!r}" if self.path else "the temporary store"
 
     def check_process(self) -> None:
         """Raise :class:`StoreError` in a forked child. Takes no lock: a fork may inherit it held."""
         if os.getpid() != self._pid:
             raise StoreError(
-                f"{self._name} was opened in process {self._pid} and cannot be used in its child "
-                f"{os.getpid()}; open it in the child, after the fork"
+                f"{self.name} was opened in process {self._pid} and cannot be used in its child "
+                f"{os.getpid()}; fork first, then open it in each process"
             )
 
     def _environment(self) -> lmdb.Environment:
         if self._env is None:
-            raise StoreError(f"{self._name} is closed")
+            raise StoreError(f"{self.name} is closed")
         return self._env
 
     def database(self, name: str, *, dupsort: bool = False, dupfixed: bool = False) -> Any:
@@ -213,7 +218,7 @@ class Environment:
                         name.encode(), dupsort=dupsort, dupfixed=dupfixed, create=create
                     )
                 except lmdb.Error as error:
-                    raise StoreError(f"{self._name} has no database {name!r}: {error}") from error
+                    raise StoreError(f"{self.name} has no database {name!r}: {error}") from error
             return self._databases[name]
 
     def write(self, job: Callable[[lmdb.Transaction], T]) -> T:
@@ -242,7 +247,7 @@ class Environment:
                     raise
                 else:
                     return result
-            raise StoreError(f"{self._name} stays full after {_MAX_GROWTHS} enlargements")
+            raise StoreError(f"{self.name} stays full after {_MAX_GROWTHS} enlargements")
 
     def read(self, job: Callable[[lmdb.Transaction], T]) -> T:
         """Run *job* in one read transaction."""
@@ -270,7 +275,7 @@ class Environment:
             env.set_mapsize(size)
         except (lmdb.Error, MemoryError, OverflowError) as error:
             raise StoreError(
-                f"{self._name} is full and its map cannot grow to {size} bytes: {error}"
+                f"{self.name} is full and its map cannot grow to {size} bytes: {error}"
             ) from error
 
     def _store_error(self, what: str, error: lmdb.Error) -> StoreError:
@@ -280,19 +285,23 @@ class Environment:
             hint = "; free some disk space"
         elif isinstance(error, (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError)):
             hint = "; the store is damaged: restore a copy, or use another store"
-        return StoreError(f"cannot {what} {self._name}: {error}{hint}")
+        return StoreError(f"cannot {what} {self.name}: {error}{hint}")
 
     def header(self) -> dict[str, Any]:
         """Return the header: magic, schema, kind, created, and what the owner added."""
         return self.read(_read_header) or {}
 
-    def update_header(self, **values: Any) -> None:
-        """Set JSON-able header values, keeping the others."""
+    def complete_header(self, **values: Any) -> dict[str, Any]:
+        """Set JSON-able header values that are not there yet; return the whole header."""
 
-        def job(txn: lmdb.Transaction) -> None:
-            _write_header(txn, {**(_read_header(txn) or {}), **values})
+        def job(txn: lmdb.Transaction) -> dict[str, Any]:
+            header = _read_header(txn) or {}
+            completed = {**values, **header}
+            if completed != header:
+                _write_header(txn, completed)
+            return completed
 
-        self.write(job)
+        return self.write(job)
 
     def info(self) -> dict[str, int]:
         """Return ``bytes`` (used by the data file), ``map_size``, ``last_txnid``."""
@@ -348,20 +357,25 @@ def _write_header(txn: lmdb.Transaction, header: dict[str, Any]) -> None:
     txn.put(_HEADER_KEY, json.dumps(header, sort_keys=True).encode())
 
 
-def _prepare_folder(folder: Path, readonly: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"store {str(folder)!r} is a file; a store is a folder of its own")
-    if readonly:
-        if not (folder / "data.mdb").exists():
-            raise StoreError(f"there is no store at {str(folder)!r}")
-        return
+def _prepare_folder(path: str | os.PathLike[str], readonly: bool) -> Path:
+    """Return the folder, made if need be."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(path).expanduser().absolute()
+        if folder.exists() and not folder.is_dir():
+            raise StoreError(f"store {str(folder)!r} is a file; a store is a folder of its own")
+        if readonly:
+            if not (folder / "data.mdb").exists():
+                raise StoreError(f"there is no store at {str(folder)!r}")
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"store {str(folder)!r} cannot be created: {error.strerror}; "
-            "choose a folder that this user may write"
+            f"store {str(path)!r} cannot be {'read' if readonly else 'created'}: "
+            f"{error.strerror}; choose a folder that this user may {'read' if readonly else 'write'}"
         ) from error
+    except (ValueError, RuntimeError) as error:  # NUL, lone surrogates; no home for ~
+        raise StoreError(f"store {str(path)!r} is not a path: {error}") from error
+    return folder
 
 
 def _file_key(folder: Path) -> tuple[int, int] | None:
@@ -399,6 +413,11 @@ def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lm
         except lmdb.Error as error:
             if "ermission denied" in str(error) or "Read-only" in str(error):
                 raise _denied(folder) from error
+            if "already open" in str(error):
+                raise StoreError(
+                    f"store {str(folder)!r} is open in this process already, not by scrapy-simdup, "
+                    "or was open when the process was forked; open it after the fork only"
+                ) from error
             # LMDB: opening can fail while another process opens or closes the same file.
             if attempt >= _OPEN_ATTEMPTS:
                 raise StoreError(f"store {str(folder)!r} cannot be opened: {error}") from error
@@ -431,6 +450,8 @@ def _check_data_file(folder: Path) -> None:
             return
         except PermissionError as error:
             raise _denied(folder) from error
+        except OSError as error:
+            raise _garbage(folder) from error
         wanted = _wanted_size(head)
         if wanted is not None and size >= wanted:
             return
@@ -465,21 +486,14 @@ def _wanted_size(head: bytes) -> int | None:
 
 
 _READ_ALL = """
-import sys, lmdb
-env = lmdb.open(sys.argv[1], readonly=True, lock=False, max_dbs=32)
-with env.begin() as txn:
-    for name, _ in list(txn.cursor()):
-        try:
-            db = env.open_db(name, txn=txn, create=False)
-        except lmdb.Error:
-            continue
-        for item in txn.cursor(db):
-            pass
+import os, sys, lmdb
+env = lmdb.open(sys.argv[1], readonly=True, max_dbs=32)
+env.copyfd(os.open(os.devnull, os.O_WRONLY), compact=True)
 """
 
 
 def _survives_reading(folder: Path) -> bool:
-    """Read every entry in a process of its own, which a hole in the file ends, not us."""
+    """Read every page, free list included, in a process that a hole in the file may end."""
     done = subprocess.run(  # noqa: S603 - our own interpreter, our own constant
         [sys.executable, "-c", _READ_ALL, str(folder)], capture_output=True, check=False
     )

@@ -94,9 +94,9 @@ class FingerprintIndex:
         if probes > MAX_PROBES:
             raise StoreError(
                 f"this index has {self.layout.describe()}; max_distance {self.max_distance} would "
-                f"take {probes:,} probes a lookup, more than {MAX_PROBES:,}. Ask for a smaller "
-                "max_distance, or make a new index with this one in another folder and add_many "
-                "the fingerprints there"
+                f"take {probes:,} probes a lookup, more than {MAX_PROBES:,}. Open it with a smaller "
+                "max_distance, and rebuild it for the larger one in another folder: "
+                "new.add_many(old.fingerprints())"
             )
         return PermutedTables(self.layout, self.max_distance)
 
@@ -129,6 +129,10 @@ class FingerprintIndex:
         """
         values = _fingerprints(fingerprints)
         return self._read(lambda txn: self._tables.query_many(txn, self._db, values))
+
+    def fingerprints(self) -> U64:
+        """Return all stored fingerprints, uint64[n], in no particular order."""
+        return self._read(lambda txn: self._tables.fingerprints(txn, self._db))
 
     def __len__(self) -> int:
         return self._read(lambda txn: self._tables.count(txn, self._db))

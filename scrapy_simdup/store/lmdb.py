@@ -90,13 +90,19 @@ class LmdbPageStore:
         header = environment.header()
         if "layout" not in header:
             layout = plan(max_distance, expected_pages).layout
-            values = {"layout": layout.to_dict(), "configuration": configuration}
-            # Another process may have been first: only fill in what is not there.
-            environment.update_header(**{**values, **environment.header()})
-            header = environment.header()
-        _check_configuration(str(environment.path), configuration, header["configuration"])
-        self._layout = Layout.from_dict(header["layout"])
-        self._tables = PermutedTables(self._layout, max_distance)
+            # Another process may be first, and then it counts what that one has written.
+            header = environment.complete_header(
+                layout=layout.to_dict(), configuration=configuration
+            )
+        _check_configuration(environment.name, configuration, header["configuration"])
+        layout = Layout.from_dict(header["layout"])
+        try:
+            self._tables = PermutedTables(layout, max_distance)
+        except ValueError as error:
+            raise StoreError(
+                f"{environment.name} was laid out for a smaller max_distance than {max_distance} "
+                f"({error}); use a smaller one, or another store"
+            ) from error
         self._databases = _Databases(environment)
 
     def _write(self, run: Callable[[PageTransaction], T]) -> T:
@@ -111,7 +117,7 @@ class LmdbPageStore:
         try:
             return self._committer.submit(job, prepare)
         except RuntimeError as error:
-            raise StoreError(f"store {str(self._environment.path)!r} is closed") from error
+            raise StoreError(f"{self._environment.name} is closed") from error
 
     def info(self) -> StoreInfo:
         return _info(self._environment)
@@ -154,7 +160,7 @@ def _info(environment: Environment) -> StoreInfo:
     )
 
 
-def _check_configuration(path: str, wanted: dict[str, str], found: dict[str, str]) -> None:
+def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, str]) -> None:
     if wanted == found:
         return
     differences = ", ".join(
@@ -163,7 +169,7 @@ def _check_configuration(path: str, wanted: dict[str, str], found: dict[str, str
         if wanted.get(name) != found.get(name)
     )
     raise StoreError(
-        f"store {path!r} was made with another configuration ({differences}); its fingerprints "
+        f"{store} was made with another configuration ({differences}); its fingerprints "
         "cannot be compared with new ones. Use the same options and versions, or another store"
     )
 

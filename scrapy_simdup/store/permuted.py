@@ -12,7 +12,7 @@ the order of the numbers, and one table's entries in numeric order are in the da
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -62,15 +62,11 @@ class PermutedTables:
         self._probe_tables, self._probe_flips = layout.probes(self.k)
         width = layout.key_bytes
         self._prefix_shift = BITS - 8 * (width - 1)
-        # What a lookup with few probes needs, as Python integers: table, its number as a byte,
-        # bits to flip, prefix mask.
+        # What few probes need, as Python integers: table, its number as a byte, flips, prefix mask.
+        probes = zip(self._probe_tables.tolist(), self._probe_flips.tolist(), strict=True)
         self._few_probes = [
-            (table, bytes([table]), flips, layout.tables[table].prefix_mask)
-            for table, flips in zip(
-                self._probe_tables[:_FEW_PROBES].tolist(),
-                self._probe_flips[:_FEW_PROBES].tolist(),
-                strict=True,
-            )
+            (number, bytes([number]), flips, layout.tables[number].prefix_mask)
+            for number, flips in (probes if count <= _FEW_PROBES else ())
         ]
         # Candidates keep their byte order: XOR and bit_count do not mind, and it saves a pass.
         self._entry = np.dtype(
@@ -104,8 +100,16 @@ class PermutedTables:
 
     def contains(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> bool:
         """Say whether *fingerprint* itself is stored."""
-        ((key, value),) = islice(self._entries(fingerprint), 1)
+        key, value = next(self._entries(fingerprint))
         return txn.cursor(db=db).set_key_dup(key, value)
+
+    def fingerprints(self, txn: lmdb.Transaction, db: Any) -> U64:
+        """Return all stored fingerprints, uint64[n], in the order of the first table."""
+        cursor = txn.cursor(db=db)
+        cursor.first()
+        first_table = takewhile(lambda entry: entry[0][0] == 0, cursor)
+        permuted = np.frombuffer(b"".join(value for _, value in first_table), dtype=">u8")
+        return self.layout.tables[0].restore_many(permuted.astype(np.uint64))
 
     def count(self, txn: lmdb.Transaction, db: Any) -> int:
         """Return the number of stored fingerprints."""
@@ -120,11 +124,11 @@ class PermutedTables:
         """
         own = [table.permute(fingerprint) for table in self.layout.tables]
         permuted = np.array(own, dtype=">u8")
-        if len(self._probe_tables) <= _FEW_PROBES:
+        if self._few_probes:
             shift, width = self._prefix_shift, self.layout.key_bytes - 1
             keys = [
-                number + (((own[table] ^ flips) & mask) >> shift).to_bytes(width, "big")
-                for table, number, flips, mask in self._few_probes
+                first_byte + (((own[number] ^ flips) & mask) >> shift).to_bytes(width, "big")
+                for number, first_byte, flips, mask in self._few_probes
             ]
         else:
             keys = self.layout.keys(
@@ -176,7 +180,7 @@ class PermutedTables:
                 keys = self.layout.keys(np.full(len(unique), number, dtype=np.intp), unique)
                 values = _swapped(self._candidates(cursor, keys)["value"])
                 first = np.searchsorted(values & mask, prefixes, side="left")
-                counts = np.searchsorted(values & mask, prefixes, side="right") - first
+                counts = np.searchsorted(values & mask, prefixes, side="left") - first + 1
                 for part in _slices(counts, _BATCH_PAIRS):
                     pair_rows = np.repeat(rows[part], counts[part])
                     pair_values = values[_ranges(first[part], counts[part])]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
@@ -34,13 +35,6 @@ class Article:
         assert self.added is not None
         return (*self.paragraphs[:-1], self.added, self.paragraphs[-1])
 
-    def teaser(self) -> str:
-        """Return the first sentence, and the second if the first is short."""
-        sentences = re.findall(r"[^.?!。？！]+(?:[.?!](?:\s|$)|[。？！])", self.paragraphs[0])
-        long_enough = 20 if self.lang.startswith("zh") else 80
-        take = 1 if len(sentences[0]) >= long_enough else 2
-        return "".join(sentences[:take]).strip()
-
 
 @dataclass(frozen=True)
 class Record:
@@ -50,15 +44,25 @@ class Record:
     paragraphs: tuple[str, ...]
 
 
-def articles(lang: str) -> list[Article]:
+@cache
+def articles(lang: str) -> tuple[Article, ...]:
     """Return the articles of one language, in the order of their file names."""
-    return [_article(path, lang) for path in sorted((HERE / "articles" / lang).glob("*.txt"))]
+    paths = sorted((HERE / "articles" / lang).glob("*.txt"))
+    return tuple(_article(path, lang) for path in paths)
 
 
-def records(name: str) -> list[Record]:
+@cache
+def records(name: str) -> tuple[Record, ...]:
     """Return the records of ``texts/<name>.txt``."""
     text = (HERE / "texts" / f"{name}.txt").read_text("utf-8")
-    return [_record(block) for block in text.split("\n----\n")]
+    return tuple(_record(block) for block in text.split("\n----\n"))
+
+
+def teaser(text: str, lang: str) -> str:
+    """Return the first sentence, and the second if the first is short."""
+    sentences = re.findall(r"[^.?!。？！]+(?:[.?!](?:\s|$)|[。？！])", text)
+    long_enough = 20 if lang.startswith("zh") else 80
+    return "".join(sentences[: 1 if len(sentences[0]) >= long_enough else 2]).strip()
 
 
 def _article(path: Path, lang: str) -> Article:

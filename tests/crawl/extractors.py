@@ -1,0 +1,25 @@
+"""Extractors of one's own, as SIMDUP_EXTRACTOR names them: HTML in, main text or None out."""
+
+from __future__ import annotations
+
+import re
+import time
+
+
+def text(html: str) -> str | None:
+    paragraphs = re.findall("<p>(.*?)</p>", html, re.DOTALL)
+    return "\n".join(paragraphs) or None
+
+
+def raising(html: str) -> str | None:
+    """Fails on every fifth of the stories 300, 301, …"""
+    if re.search(r"<h1>Story \d+[05]</h1>", html):
+        raise ValueError("this one not")
+    return text(html)
+
+
+def hanging(html: str) -> str | None:
+    """Needs seconds for story 301."""
+    if "<h1>Story 301</h1>" in html:
+        time.sleep(3)
+    return text(html)
