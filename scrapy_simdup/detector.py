@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 import zlib
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,6 @@ from scrapy_simdup.verdict import NearMiss, Verdict
 from scrapy_simdup.work import Analyst
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
@@ -57,7 +57,10 @@ def page_key(url: str) -> bytes:
     It is what Scrapy's default request fingerprinter gives for a GET request, so that a store that
     a crawl has filled knows the page.
     """
-    canonical = canonicalize_url(url, keep_fragments=False)
+    try:
+        canonical = canonicalize_url(url, keep_fragments=False)
+    except ValueError:  # no URL that could be requested
+        canonical = url
     request = {"method": "GET", "url": canonical, "body": "", "headers": {}}
     return hashlib.sha1(
         json.dumps(request, sort_keys=True).encode(), usedforsecurity=False
@@ -140,6 +143,8 @@ class Detector:
             expected_pages=config.expected_pages,
         )
         self._analyst = Analyst(config.timeout, name="simdup-analyst")
+        self._unfinished: set[Future[Verdict]] = set()
+        self._pid = os.getpid()
         #: Called with ("extract" | "lookup", seconds) for every step; for stats.
         self.on_timing: Callable[[str, float], None] | None = None
 
@@ -189,7 +194,12 @@ class Detector:
         elif not page.body.strip():
             verdict.set_result(Verdict(kind="skipped", reason="empty_body"))
         else:
-            self._judge(page, None, verdict)
+            self._unfinished.add(verdict)
+            verdict.add_done_callback(self._unfinished.discard)
+            try:
+                self._judge(page, None, verdict)
+            except StoreError as error:
+                verdict.set_exception(error)
         return verdict
 
     def _page(
@@ -224,41 +234,41 @@ class Detector:
         )
 
     def _judge(self, page: _Page, analysis: Analysis | None, verdict: Future[Verdict]) -> None:
-        """Send the page to the store's thread, and on to the analyst if that cannot tell yet."""
+        """Send the page to the store's thread, and on to the analyst if that cannot tell yet.
+
+        Whatever goes wrong on the way ends in *verdict*: nobody waits for ever.
+        """
         started = time.perf_counter()
 
-        def done(decided: Future[Verdict | None]) -> None:
-            self._timed("lookup", started)
+        def decided(future: Future[Verdict | None]) -> None:
             try:
-                result = decided.result()
-            except (Exception, CancelledError) as error:
+                self._timed("lookup", started)
+                found = future.result()
+                if found is not None:
+                    verdict.set_result(found)
+                else:
+                    self._analysis(page).add_done_callback(analysed)
+            except Exception as error:
                 verdict.set_exception(error)
-                return
-            if result is not None:
-                verdict.set_result(result)
-                return
-            try:
-                self._analyst.submit(lambda: self._analyse(page)).add_done_callback(analysed)
-            except RuntimeError:
-                verdict.set_exception(StoreError("the detector is closed"))
 
-        def analysed(analysis: Future[Analysis]) -> None:
+        def analysed(future: Future[Analysis]) -> None:
             try:
-                found = analysis.result()
+                self._judge(page, future.result(), verdict)
             except _Skip as skip:
                 verdict.set_result(Verdict(kind="skipped", reason=str(skip)))
             except TimeoutError:
                 verdict.set_result(Verdict(kind="skipped", reason="timeout"))
             except Exception as error:
                 verdict.set_exception(error)
-            else:
-                try:
-                    self._judge(page, found, verdict)
-                except StoreError as error:
-                    verdict.set_exception(error)
 
         decision = _Decision(page, analysis, self.config, self._crawl)
-        self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(done)
+        self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(decided)
+
+    def _analysis(self, page: _Page) -> Future[Analysis]:
+        try:
+            return self._analyst.submit(lambda: self._analyse(page))
+        except RuntimeError as error:
+            raise StoreError("the detector is closed") from error
 
     def _timed(self, step: str, started: float) -> None:
         if self.on_timing is not None:
@@ -268,14 +278,16 @@ class Detector:
         """Extract and fingerprint; runs on the analyst's thread. Raises ``_Skip``."""
         started = time.perf_counter()
         title, language = page.title, None
-        texts: tuple[str, ...] = (page.decode(),)
-        if page.is_html:
-            try:
+        try:
+            texts: tuple[str, ...] = (page.decode(),)
+            if page.is_html:
                 content = self._extractor.extract(texts[0])
-            except NoContent as error:
-                raise _Skip(error.reason) from error
-            texts, language = content.texts, content.language
-            title = title or content.title
+                texts, language = content.texts, content.language
+                title = title or content.title
+        except NoContent as error:
+            raise _Skip(error.reason) from error
+        except BaseException as error:  # an unheard-of charset; an extractor that calls sys.exit()
+            raise _Skip("extraction_failed") from error
         views = []
         state = "no_features"
         for text in texts:
@@ -306,6 +318,10 @@ class Detector:
 
     def close(self) -> None:
         """Finish what was asked for, then close the store. May be called again."""
+        if os.getpid() != self._pid:
+            return  # the threads and the file are the parent's
+        while self._unfinished:
+            wait(list(self._unfinished))
         self._analyst.close()
         self._store.close()
 

@@ -183,9 +183,8 @@ class Session:
         """Set the last stats, log the closing line, close store and log."""
         try:
             info = self.detector.info()
-        except StoreError as error:
-            info = None
-            self.failed("store", "the closing stats", error, "which lack its size")
+        except StoreError:
+            info = None  # it has failed before, and that was said
         self.stats.finish(info)
         things = "item" if self.config.item_fields else "page"
         logger.info(

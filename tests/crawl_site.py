@@ -10,15 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from typing_extensions import Self
+
+T = TypeVar("T")
 
 HERE = Path(__file__).parent
 CHILD = HERE / "crawl" / "child.py"
@@ -29,6 +32,7 @@ SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_simdup.Addon": 500},
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
+    "COOKIES_ENABLED": False,
     "CONCURRENT_REQUESTS": 1,
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_TIMEOUT": 30,
@@ -54,15 +58,16 @@ def _vocabulary(size: int) -> list[str]:
 _WORDS = _vocabulary(3000)
 
 
-def story(number: int, edits: int = 0, words: int = 240) -> list[str]:
+def story(number: int, edits: int = 0, words: int = 240, variant: int = 0) -> list[str]:
     """Return the paragraphs of story *number*, *edits* of its words replaced by others.
 
-    The same arguments give the same text; stories of different numbers have little in common.
+    The same arguments give the same text; stories of different numbers have little in common, and
+    another *variant* has other words at the places that are edited.
     """
     rng = random.Random(number)
     tokens = [rng.choice(_WORDS) for _ in range(words)]
     for place in range(edits):
-        tokens[(place * 53 + 7) % words] = f"edited{number}of{edits}at{place}"
+        tokens[(place * 53 + 7) % words] = f"edited{number}of{edits}at{place}in{variant}"
     paragraphs, start = [], 0
     while start < words:
         sentences = []
@@ -88,9 +93,9 @@ def page(
     )
 
 
-def article(number: int, edits: int = 0, **parts: Any) -> str:
+def article(number: int, edits: int = 0, variant: int = 0, **parts: Any) -> str:
     """Return the page of story *number*; see :func:`story` and :func:`page`."""
-    return page(f"Story {number}", story(number, edits), **parts)
+    return page(f"Story {number}", story(number, edits, variant=variant), **parts)
 
 
 @dataclass
@@ -283,9 +288,16 @@ def crawl(
 
 
 def job(
-    spider: str = "Visitor", settings: Mapping[str, Any] | None = None, **arguments: Any
+    spider: str = "Visitor",
+    settings: Mapping[str, Any] | None = None,
+    place: str | None = None,
+    **arguments: Any,
 ) -> dict[str, Any]:
-    return {"spider": spider, "settings": dict(settings or {}), "arguments": arguments}
+    """One crawl: store and log are in the folder *place*, by default named like the spider."""
+    if place is None:
+        place = arguments.get("name", "")
+    settings = dict(settings or {})
+    return {"spider": spider, "settings": settings, "place": place, "arguments": arguments}
 
 
 def crawls(
@@ -321,10 +333,16 @@ def crawls(
 
 def _placed(one: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Give a job its store and log, where it does not name its own."""
-    own = folder / one["arguments"].get("name", "")
+    own = folder / one["place"]
     own.mkdir(parents=True, exist_ok=True)
     settings = {"SIMDUP_STORE": str(own / "store"), "SIMDUP_LOG": str(own / "dropped.jsonl")}
     return {**one, "folder": str(own), "settings": {**settings, **one["settings"]}}
+
+
+def two_at_a_time(runs: Mapping[str, Callable[[], T]]) -> dict[str, T]:
+    """Call all *runs*, which are crawls mostly, two of them at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(runs, pool.map(lambda run: run(), runs.values()), strict=True))
 
 
 class Child:

@@ -9,6 +9,15 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from scrapy_simdup.store.records import Record
+from scrapy_simdup.store.tables import Layout
+
+if TYPE_CHECKING:
+    from scrapy_simdup.store.environment import Environment
 
 # ruff: noqa: SIM905 - words are read more easily as text
 
@@ -139,3 +148,61 @@ def run_script(source: str, *arguments: object, timeout: float = 60.0) -> str:
             process.kill()
     assert process.returncode == 0, f"exit status {process.returncode}: {errors}"
     return output
+
+
+def assert_consistent(environment: Environment) -> None:
+    """Check every cross-reference of a page store: nothing missing, nothing left over."""
+    pages, indexes = _dump(environment)
+    kept = {page_id: record for page_id, record in pages.items() if record.kept}
+    assert indexes["keys"] == {(record.key, page_id) for page_id, record in pages.items()}
+    assert indexes["bodies"] == {(record.body_digest, page_id) for page_id, record in kept.items()}
+    assert indexes["texts"] == {(record.text_digest, page_id) for page_id, record in kept.items()}
+    assert indexes["aliases"] == {
+        (record.representative.to_bytes(8, "big"), page_id)
+        for page_id, record in pages.items()
+        if not record.kept
+    }
+    assert {record.representative for record in pages.values()} <= {0, *kept}
+    assert indexes["holders"] == {
+        (view.simhash.to_bytes(8, "big"), page_id)
+        for page_id, record in kept.items()
+        for view in record.views
+    }
+    layout = Layout.from_dict(environment.header()["layout"])
+    simhashes = {view.simhash for record in kept.values() for view in record.views}
+    assert indexes["tables"] == {
+        (
+            bytes([number])
+            + ((permuted & table.prefix_mask) >> 64 - 8 * (layout.key_bytes - 1)).to_bytes(
+                layout.key_bytes - 1, "big"
+            ),
+            permuted,
+        )
+        for number, table in enumerate(layout.tables)
+        for permuted in map(table.permute, simhashes)
+    }
+
+
+def _dump(environment: Environment) -> tuple[dict[int, Record], dict[str, set[tuple[bytes, int]]]]:
+    """Return all records by page id, and the (key, number) pairs of every index."""
+    plain = ("keys",)
+    sorted_duplicates = ("bodies", "texts", "tables", "holders", "aliases")
+    handles = {name: environment.database(name) for name in plain}
+    for name in sorted_duplicates:
+        handles[name] = environment.database(name, dupsort=True, dupfixed=True)
+    pages = environment.database("pages")
+
+    def job(txn):
+        records = {
+            int.from_bytes(key, "big"): msgspec.msgpack.decode(value, type=Record)
+            for key, value in txn.cursor(pages)
+        }
+        indexes = {
+            name: [(bytes(key), int.from_bytes(value, "big")) for key, value in txn.cursor(handle)]
+            for name, handle in handles.items()
+        }
+        return records, indexes
+
+    records, indexes = environment.read(job)
+    assert all(len(entries) == len(set(entries)) for entries in indexes.values())
+    return records, {name: set(entries) for name, entries in indexes.items()}

@@ -382,6 +382,21 @@ def test_a_second_page_of_a_story_that_passes_is_missed(truth):
     )
 
 
+def test_a_missed_page_is_named_with_its_distance_if_both_fingerprints_are_known(truth):
+    truth.passed("http://h/news/en/quince.html", SimpleNamespace(simhash=0b1011))
+    truth.passed("http://h/corrected/en/quince.html", SimpleNamespace(simhash=0b0001))
+    assert report_lines(truth)[-2].endswith("original /news/en/quince.html (distance 2)")
+
+
+def test_a_missed_page_is_named_with_the_near_miss_that_was_refused(truth):
+    miss = SimpleNamespace(url="http://h/news/en/quince.html", distance=4, resemblance=0.654)
+    truth.passed("http://h/news/en/quince.html", SimpleNamespace(simhash=1, near_miss=None))
+    truth.passed("http://h/evening/en/quince.html", SimpleNamespace(simhash=2, near_miss=miss))
+    assert report_lines(truth)[-2].endswith(
+        "(near miss of http://h/news/en/quince.html, distance 4, resemblance 0.65)"
+    )
+
+
 @pytest.mark.parametrize("path", ["/news/en/quince.html", "/shop/en/kt-210.html", "/"])
 def test_a_page_called_a_duplicate_of_another_story_is_falsely_dropped(truth, path):
     truth.passed("http://h/shop/en/kt-340.html")

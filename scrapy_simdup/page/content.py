@@ -31,8 +31,10 @@ RULES = "1"
 MAX_TITLE = 300
 
 _SHORT = 3000
+_SHELL = 1000
 _SCRIPT_PROSE = 100
 _PARAGRAPH = 60
+_OPENING = 30
 
 # What neither XML nor a reader knows. libxml2 would end the text at a NUL.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
@@ -278,7 +280,7 @@ def _checked(text: str, tree: HtmlElement) -> str:
             return "\n".join(story)
         if any(ancestor.tag == "aside" for ancestor in (parent, *parent.iterancestors())):
             raise NoContent("no_text")
-    if _prose_in_scripts(tree) > 2 * len(extracted):
+    if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
         raise NoContent("no_text")
     return text
 
@@ -302,7 +304,7 @@ def _longest_prose(tree: HtmlElement) -> tuple[HtmlElement | None, list[str]]:
     prose: defaultdict[HtmlElement, list[str]] = defaultdict(list)
     for paragraph in tree.iter("p"):
         shown = " ".join(paragraph.text_content().split())
-        if len(shown) < _PARAGRAPH or paragraph.find(".//script") is not None:
+        if len(shown) < _PARAGRAPH or any(True for _ in paragraph.iter("script", "style")):
             continue
         linked = sum(len(link.text_content()) for link in paragraph.iter("a"))
         if linked <= len(shown) / 2:
@@ -314,7 +316,7 @@ def _left_out(story: list[str], extracted: str) -> bool:
     """Whether a story is longer than what was extracted, and less than a third of it is in there."""
     squeezed = [_squeezed(paragraph) for paragraph in story]
     length = sum(map(len, squeezed))
-    known = sum(len(part) for part in squeezed if part[:_PARAGRAPH] in extracted)
+    known = sum(len(part) for part in squeezed if part[:_OPENING] in extracted)
     return length > len(extracted) and 3 * known < length
 
 

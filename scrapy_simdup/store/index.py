@@ -6,7 +6,6 @@ verdicts are not known here.
 
 from __future__ import annotations
 
-import json
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KIND = "fingerprints"
-_LAYOUT_KEY = b"layout"
 
 
 class Match(NamedTuple):
@@ -72,22 +70,13 @@ class FingerprintIndex:
         self._env = Environment.open(path, kind=_KIND, map_size=map_size)
         try:
             self._db = self._env.database("tables", dupsort=True, dupfixed=True)
-            self.layout = self._fixed_layout(planned)
+            # What it was made with; if it is being made now, *planned*.
+            header = self._env.complete_header(layout=planned.to_dict())
+            self.layout = Layout.from_dict(header["layout"])
             self._tables = self._permuted_tables()
         except BaseException:
             self._env.close()
             raise
-
-    def _fixed_layout(self, planned: Layout) -> Layout:
-        """Return the layout the index was made with; *planned*, if it is being made now."""
-        about = self._env.database("about")
-
-        def job(txn: lmdb.Transaction) -> bytes:
-            # One transaction, as two processes may make the same index.
-            txn.put(_LAYOUT_KEY, json.dumps(planned.to_dict()).encode(), overwrite=False, db=about)
-            return bytes(txn.get(_LAYOUT_KEY, b"", db=about))
-
-        return Layout.from_dict(json.loads(self._env.write(job)))
 
     def _permuted_tables(self) -> PermutedTables:
         probes = sum(self.layout.probe_counts(self.max_distance))

@@ -37,9 +37,9 @@ _NOTHING: Pairs = (
 
 #: Up to so many probes, Python integers make the keys faster than numpy does.
 _FEW_PROBES = 12
-#: Keys, and pairs of query and candidate, that a step of a batch handles at once: some 100 MB.
+#: Keys, and pairs of query and candidate, that a step of a batch handles at once: some 20 MB.
 _BATCH_KEYS = 1 << 18
-_BATCH_PAIRS = 1 << 20
+_BATCH_PAIRS = 1 << 18
 _WRITE_CHUNK = 1 << 16
 
 
@@ -179,14 +179,18 @@ class PermutedTables:
                 unique = np.unique(prefixes)
                 keys = self.layout.keys(np.full(len(unique), number, dtype=np.intp), unique)
                 values = _swapped(self._candidates(cursor, keys)["value"])
-                first = np.searchsorted(values & mask, prefixes, side="left")
-                counts = np.searchsorted(values & mask, prefixes, side="left") - first + 1
+                buckets = values & mask
+                first = np.searchsorted(buckets, prefixes, side="left")
+                counts = np.searchsorted(buckets, prefixes, side="right") - first
                 for part in _slices(counts, _BATCH_PAIRS):
-                    pair_rows = np.repeat(rows[part], counts[part])
-                    pair_values = values[_ranges(first[part], counts[part])]
-                    distances = np.bitwise_count(own[pair_rows] ^ pair_values)
-                    near = distances <= self.k
-                    yield pair_rows[near], table.restore_many(pair_values[near]), distances[near]
+                    ends = np.cumsum(counts[part])
+                    pairs = np.arange(ends[-1])
+                    pairs += np.repeat(first[part] - ends + counts[part], counts[part])
+                    found = values[pairs]
+                    distances = np.bitwise_count(found ^ np.repeat(own[rows[part]], counts[part]))
+                    near = np.flatnonzero(distances <= self.k)
+                    near_rows = rows[part][np.searchsorted(ends, near, side="right")]
+                    yield near_rows, table.restore_many(found[near]), distances[near]
 
     def _candidates(self, cursor: lmdb.Cursor, keys: list[bytes]) -> npt.NDArray[np.void]:
         """Return all entries under *keys*, in their order: fields table, prefix, value."""
@@ -222,12 +226,6 @@ def _in_order(rows: Indices, found: U64, distances: npt.NDArray[np.uint8]) -> Pa
 def _swapped(values: U64) -> U64:
     """Turn uint64[n] into the byte order of the store, or back."""
     return np.ascontiguousarray(values).view(">u8").astype(np.uint64)
-
-
-def _ranges(first: Indices, counts: Indices) -> Indices:
-    """Concatenate ``range(first[i], first[i] + counts[i])`` of all i."""
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(first - ends + counts, counts)
 
 
 def _slices(counts: Indices, most: int) -> Iterator[slice]:

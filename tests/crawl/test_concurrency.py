@@ -20,7 +20,7 @@ def test_of_near_identical_pages_in_flight_together_exactly_one_passes(tmp_path:
     def together(number: int, copy: int) -> Any:
         def answer(visit: int) -> str:
             barriers[number].wait(timeout=20)
-            return article(100 + number, edits=copy)
+            return article(100 + number, edits=1, variant=copy)
 
         return answer
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 FILES = {"scrapy.pipelines.files.FilesPipeline": 1}
 IMAGES = {"scrapy.pipelines.images.ImagesPipeline": 1}
+PILLOW = importlib.util.find_spec("PIL") is not None
 
 
 def moved(path: str, status: int) -> Reply:
@@ -21,6 +24,14 @@ def moved(path: str, status: int) -> Reply:
 
 def failing_first(body: str) -> Any:
     return lambda visit: Reply("busy", status=503) if visit == 1 else body
+
+
+def picture() -> Reply:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("RGB", (40, 40), "teal").save(file, "PNG")
+    return Reply(file.getvalue(), "image/png")
 
 
 def feed(number: int) -> str:
@@ -128,6 +139,10 @@ def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Craw
             name="too large",
         ),
     ]
+    if PILLOW:
+        site.pages["/image-1.png"] = site.pages["/image-2.png"] = picture()
+        settings = {"ITEM_PIPELINES": IMAGES, "IMAGES_STORE": str(folder / "images")}
+        jobs.append(job("Downloader", settings, visits=["/gallery"], name="images"))
     results = crawls(folder, site, jobs)
     return {one["arguments"]["name"]: result for one, result in zip(jobs, results, strict=True)}
 
@@ -184,17 +199,9 @@ def test_files_of_the_media_pipeline_are_no_pages(done: dict[str, Crawl], site: 
     assert crawl.stat("checked") == 1
 
 
-def test_images_of_the_media_pipeline_are_no_pages(
-    site: Site, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    image = pytest.importorskip("PIL.Image")
-    folder = tmp_path_factory.mktemp("images")
-    picture = folder / "picture.png"
-    image.new("RGB", (40, 40), "teal").save(picture)
-    for path in ("/image-1.png", "/image-2.png"):
-        site.pages[path] = Reply(picture.read_bytes(), "image/png")
-    settings = {"ITEM_PIPELINES": IMAGES, "IMAGES_STORE": str(folder / "images")}
-    (crawl,) = crawls(folder, site, [job("Downloader", settings, visits=["/gallery"])])
+@pytest.mark.skipif(not PILLOW, reason="Pillow is not installed")
+def test_images_of_the_media_pipeline_are_no_pages(done: dict[str, Crawl]) -> None:
+    crawl = done["images"]
     assert len(crawl.items[0]["images"]) == 2
     assert skipped(crawl) == {"no_callback": 2}
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawl_site import SETTINGS, Crawl, Site, article, crawls, job, python
+from crawl_site import (
+    SETTINGS,
+    Crawl,
+    Site,
+    article,
+    crawls,
+    job,
+    python,
+    read_records,
+    two_at_a_time,
+)
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
 VISITS = ["/a", "/a-copy", "/a-near", "/b"]
+SHARED = [f"/{number}" for number in range(12)]
 
 # As in Scrapy's documentation: nothing guards the script from being imported again.
 SCRIPT = """
@@ -39,92 +50,124 @@ def site() -> Iterator[Site]:
         "/a-near": article(1, edits=2),
         "/b": article(2),
     }
-    for number in range(12):
-        pages[f"/{number}"] = article(50 + number)
+    for number, path in enumerate(SHARED):
+        pages[path] = pages[f"{path}?other"] = article(50 + number)
     with Site(pages) as running:
         yield running
 
 
-@pytest.mark.parametrize(("process", "workers"), [("CrawlerProcess", 1), ("AsyncCrawlerProcess", 0)])
-def test_an_unguarded_script_runs_once(
-    site: Site, tmp_path: Path, process: str, workers: int
-) -> None:
-    settings = {
-        **SETTINGS,
-        "SIMDUP_STORE": str(tmp_path / "store"),
-        "SIMDUP_LOG": False,
-        "SIMDUP_WORKERS": workers,
-        "LOG_LEVEL": "INFO",
-    }
-    script = tmp_path / "script.py"
-    script.write_text(
-        SCRIPT.format(process=process, settings=settings, root=site.root, visits=VISITS), "utf-8"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reactors")
+
+
+@pytest.fixture(scope="module")
+def done(site: Site, folder: Path) -> dict[str, Any]:
+    def script(process: str) -> subprocess.CompletedProcess[str]:
+        place = folder / process
+        place.mkdir()
+        settings = {**SETTINGS, "LOG_LEVEL": "INFO"}
+        text = SCRIPT.format(process=process, settings=settings, root=site.root, visits=VISITS)
+        (place / "script.py").write_text(text, "utf-8")
+        return python("script.py", cwd=place)
+
+    def on(name: str, **settings: Any) -> list[Crawl]:
+        jobs = [
+            job(visits=VISITS, name="drop"),
+            job("Visitor", {"SIMDUP_ACTION": "tag"}, visits=VISITS, name="tag"),
+            job("Visitor", {"SIMDUP_ITEM_FIELDS": ["text"]}, visits=VISITS, name="fields"),
+        ]
+        return crawls(folder / name, site, jobs, **settings)
+
+    def together() -> list[Crawl]:
+        store = {"SIMDUP_STORE": str(folder / "shared"), "CONCURRENT_REQUESTS": 4}
+        others = [f"{path}?other" for path in SHARED[::-1]]
+        jobs = [
+            job("Visitor", store, visits=SHARED, name="one"),
+            job("Visitor", store, visits=others, name="two"),
+        ]
+        return crawls(folder / "together", site, jobs, how="together")
+
+    select = "twisted.internet.selectreactor.SelectReactor"
+    return two_at_a_time(
+        {
+            "CrawlerProcess": lambda: script("CrawlerProcess"),
+            "AsyncCrawlerProcess": lambda: script("AsyncCrawlerProcess"),
+            "no reactor": lambda: on("none", TWISTED_REACTOR_ENABLED=False),
+            "select reactor": lambda: on("select", TWISTED_REACTOR=select),
+            "together": together,
+        }
     )
-    done = python(script, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    first, report = done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
+def test_an_unguarded_script_runs_once(done: dict[str, Any], process: str) -> None:
+    result = done[process]
+    assert result.returncode == 0, result.stderr
+    first, report = result.stdout.splitlines()
     assert first == "script"
-    result = json.loads(report)
-    assert result["arrived"] == ["/a", "/b"]
-    assert result["stats"]["simdup/dropped"] == 2
-    assert done.stderr.count("simdup: checked 4 pages: 2 unique, 2 duplicates") == 1
-    assert "ERROR" not in done.stderr
-    assert "Traceback" not in done.stderr
+    assert json.loads(report)["arrived"] == ["/a", "/b"]
+    assert json.loads(report)["stats"]["simdup/dropped"] == 2
+    assert result.stderr.count("simdup: checked 4 pages: 2 unique, 2 duplicates") == 1
+    assert "ERROR" not in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def expect_the_usual(crawl: Crawl) -> None:
-    assert crawl.paths == ["/a", "/b"]
-    assert crawl.failed_paths == ["/a-copy", "/a-near"]
-    assert (crawl.stat("unique"), crawl.stat("dropped")) == (2, 2)
-    assert crawl.said("WARNING") + crawl.said("ERROR") == []
-    assert len(crawl.said("INFO")) == 2
+@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
+def test_outside_a_project_store_and_log_are_in_the_working_folder(
+    done: dict[str, Any], folder: Path, site: Site, process: str
+) -> None:
+    assert done[process].returncode == 0
+    data = folder / process / ".scrapy" / "simdup"
+    assert (data / "visitor" / "data.mdb").exists()
+    (log,) = data.glob("visitor-dropped-*.jsonl")
+    assert [record["url"] for record in read_records(log, site.root)] == ["/a-copy", "/a-near"]
 
 
-def test_without_a_reactor(site: Site, tmp_path: Path) -> None:
-    jobs = [job(visits=VISITS)]
-    (crawl,) = crawls(tmp_path, site, jobs, TWISTED_REACTOR_ENABLED=False)
-    expect_the_usual(crawl)
+@pytest.mark.parametrize("reactor", ["no reactor", "select reactor"])
+class TestReactor:
+    def test_pages_are_dropped(self, done: dict[str, Any], reactor: str) -> None:
+        crawl = done[reactor][0]
+        assert crawl.paths == ["/a", "/b"]
+        assert crawl.failed_paths == ["/a-copy", "/a-near"]
+        assert (crawl.stat("unique"), crawl.stat("dropped")) == (2, 2)
+
+    def test_items_are_tagged(self, done: dict[str, Any], reactor: str) -> None:
+        items = done[reactor][1].items
+        assert [item["path"] for item in items if "simdup" in item] == ["/a-copy", "/a-near"]
+
+    def test_items_are_judged(self, done: dict[str, Any], reactor: str) -> None:
+        crawl = done[reactor][2]
+        assert [item["path"] for item in crawl.items] == ["/a", "/b"]
+        assert len(crawl.dropped) == 2
+
+    def test_nothing_is_worth_a_warning(self, done: dict[str, Any], reactor: str) -> None:
+        for crawl in done[reactor]:
+            assert crawl.said("WARNING") + crawl.said("ERROR") == []
+            start, end = crawl.said("INFO", "scrapy_simdup.session")
+            assert (start.startswith("simdup: action="), end.startswith("simdup: checked 4")) == (
+                True,
+                True,
+            )
 
 
-@pytest.mark.parametrize(
-    "reactor",
-    [
-        "twisted.internet.selectreactor.SelectReactor",
-        pytest.param(
-            "twisted.internet.epollreactor.EPollReactor",
-            marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux only"),
-        ),
-    ],
-)
-def test_on_a_reactor_without_asyncio(site: Site, tmp_path: Path, reactor: str) -> None:
-    jobs = [
-        job(visits=VISITS, name="drop"),
-        job("Visitor", {"SIMDUP_ACTION": "tag"}, visits=VISITS, name="tag"),
-        job("Visitor", {"SIMDUP_ITEM_FIELDS": ["text"]}, visits=VISITS, name="fields"),
-    ]
-    drop, tag, fields = crawls(tmp_path, site, jobs, TWISTED_REACTOR=reactor)
-    expect_the_usual(drop)
-    assert [item["path"] for item in tag.items if "simdup" in item] == ["/a-copy", "/a-near"]
-    assert [item["path"] for item in fields.items] == ["/a", "/b"]
-
-
-def test_two_crawlers_of_one_process_share_a_store(site: Site, tmp_path: Path) -> None:
-    paths = [f"/{number}" for number in range(12)]
-    for path in paths:
-        site.pages[f"{path}?other"] = site.pages[path]
-    others = [f"{path}?other" for path in paths[::-1]]
-    store = {"SIMDUP_STORE": str(tmp_path / "store"), "CONCURRENT_REQUESTS": 4}
-    jobs = [
-        job("Visitor", store, visits=paths, name="one"),
-        job("Visitor", store, visits=others, name="two"),
-    ]
-    one, two = crawls(tmp_path, site, jobs, how="together")
+def test_of_two_crawlers_of_one_process_on_one_store_one_keeps_each_page(
+    done: dict[str, Any],
+) -> None:
+    one, two = done["together"]
     assert (one.error, two.error) == (None, None)
     arrived = sorted(path.partition("?")[0] for path in one.paths + two.paths)
-    assert arrived == sorted(paths)
-    assert len(one.failed) + len(two.failed) == len(paths)
-    assert max(one.stat("store/pages"), two.stat("store/pages")) == len(paths)
-    records = one.records() + two.records()
-    assert len(records) == len(paths)
-    assert {record["spider"] for record in records} <= {"one", "two"}
+    assert arrived == sorted(SHARED)
+    assert len(one.failed) + len(two.failed) == len(SHARED)
     assert one.complaints + two.complaints == []
+
+
+def test_two_crawlers_on_one_store_count_and_log_for_themselves(done: dict[str, Any]) -> None:
+    one, two = done["together"]
+    for crawl, name in ((one, "one"), (two, "two")):
+        assert (crawl.stat("checked"), crawl.stat("dropped")) == (12, len(crawl.failed))
+        assert crawl.stat("unique") == len(crawl.paths)
+        records = crawl.records()
+        assert [record["url"] for record in records] == crawl.failed_paths
+        assert {record["spider"] for record in records} <= {name}
+    assert max(one.stat("store/pages"), two.stat("store/pages")) == len(SHARED)
