@@ -6,6 +6,7 @@ direction marks are written as escapes, so the file is safe to ``cat`` and to sp
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -50,13 +51,14 @@ class AuditLog:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).absolute()
         try:
+            self.path = Path(path).expanduser().absolute()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file: BufferedWriter | None = self.path.open("ab")
-        except OSError as error:
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(
-                f"SIMDUP_LOG: {str(self.path)!r} cannot be written: {error.strerror}; "
+                f"SIMDUP_LOG: {str(path)!r} cannot be written: {reason}; "
                 "choose another path, or False for no log"
             ) from error
 
@@ -70,7 +72,8 @@ class AuditLog:
     def close(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
-            file.close()
+            with contextlib.suppress(OSError):  # of a record whose write has failed already
+                file.close()
 
 
 def encode(record: Mapping[str, Any]) -> bytes:

@@ -56,9 +56,17 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
         [view for view in map(fingerprinter.fingerprint, texts) if view is not None]
         for texts in (first, second)
     ]
-    same = page_fingerprint.text_digest(first[0]) == page_fingerprint.text_digest(second[0])
+    same = a == b or (
+        bool(first[0].strip())
+        and page_fingerprint.text_digest(first[0]) == page_fingerprint.text_digest(second[0])
+    )
     if not views[0] or not views[1]:
-        return Comparison(distance=None, resemblance=None, containment=None, near=same)
+        return Comparison(
+            distance=None,  # type: ignore[arg-type]
+            resemblance=None,
+            containment=None,
+            near=same,
+        )
     judged = [[view for view in page if fingerprinter.state(view) is None] for page in views]
     comparison = compare_views(
         judged[0] or views[0],

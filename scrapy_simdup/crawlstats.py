@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left
 from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -63,16 +65,15 @@ class Timing:
 
     def summary(self) -> dict[str, float]:
         """Return ``mean`` and ``p99`` in milliseconds; empty if nothing was added."""
-        count = sum(self._classes.values())
-        if not count:
+        with self._lock:
+            classes, seconds = sorted(self._classes.items()), self._seconds
+        if not classes:
             return {}
-        seen = 0
-        for number in sorted(self._classes):
-            seen += self._classes[number]
-            if seen >= 0.99 * count:
-                break
+        totals = list(accumulate(durations for _, durations in classes))
+        count = totals[-1]
+        number, _ = classes[bisect_left(totals, 0.99 * count)]
         return {
-            "mean": round(self._seconds / count * 1000, 3),
+            "mean": round(seconds / count * 1000, 3),
             "p99": round(math.exp(number * self._WIDTH) * 1000, 3),
         }
 
@@ -131,8 +132,8 @@ class CrawlStats:
         exact, near = stats.get("duplicate/exact", 0), stats.get("duplicate/near", 0)
         share = f"{100 * (exact + near) / checked:.1f} %" if checked else "0 %"
         parts = [
-            f"checked {_plural(checked, things)}: {stats.get('unique', 0)} unique",
-            f"{_plural(exact + near, 'duplicate')} ({share}: {exact} exact, {near} near)",
+            f"checked {_plural(checked, things)}: {stats.get('unique', 0):,} unique",
+            f"{_plural(exact + near, 'duplicate')} ({share}: {exact:,} exact, {near:,} near)",
             _listed(stats, "revisit/", "revisit"),
         ]
         text = ", ".join(part for part in parts if part)
@@ -140,7 +141,7 @@ class CrawlStats:
         errors = _listed(stats, "error/", "error")
         tail = [part for part in (skipped, errors) if part]
         tail.append(
-            f"dropped {stats.get('dropped', 0)}, {human_bytes(stats.get('bytes_saved', 0))} saved"
+            f"dropped {stats.get('dropped', 0):,}, {human_bytes(stats.get('bytes_saved', 0))} saved"
         )
         return "; ".join([text, *tail])
 
@@ -152,8 +153,8 @@ def _listed(stats: dict[str, Any], prefix: str, what: str, *, count_last: bool =
         return ""
     total = sum(found.values())
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    detail = ", ".join(f"{number} {name}" for name, number in ranked)
-    return f"{what} {total} ({detail})" if count_last else f"{_plural(total, what)} ({detail})"
+    detail = ", ".join(f"{number:,} {name}" for name, number in ranked)
+    return f"{what} {total:,} ({detail})" if count_last else f"{_plural(total, what)} ({detail})"
 
 
 def _plural(number: int, noun: str) -> str:

@@ -80,6 +80,7 @@ class SimdupDownloaderMiddleware:
             request.meta[VERDICT_KEY] = verdict
             self._account(request, response, verdict, action)
         except Exception as error:  # no page is lost by us
+            request.meta.pop(VERDICT_KEY, None)
             stage = "config" if isinstance(error, ConfigError) else "page"
             self.session.failed(stage, request.url, error)
             return response

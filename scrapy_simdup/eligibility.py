@@ -63,8 +63,10 @@ def _wrong_type(response: Response, plain_text: bool) -> str | None:
         labelled_xml or isinstance(response, XmlResponse) or _XML_START.match(head)
     ):
         return "xml"
-    if label in _HTML_TYPES or isinstance(response, HtmlResponse):
+    if label in _HTML_TYPES:
         return None
+    if isinstance(response, HtmlResponse) and not label.endswith("json"):
+        return None  # Scrapy has found it to be HTML, if only by an "<html" somewhere in it
     if looks_html and (label in _VAGUE_TYPES or labelled_xml):
         return None
     if label == "text/plain" and plain_text:

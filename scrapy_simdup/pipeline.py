@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
@@ -23,6 +23,7 @@ from scrapy_simdup.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.exceptions import DropItem
     from typing_extensions import Self
 
     from scrapy_simdup.session import Session
@@ -91,7 +92,7 @@ class SimdupItemPipeline:
         if action == "tag":
             self._tag(session, item, verdict)
             return item
-        self._drop(session, request, verdict)
+        raise self._dropped(session, request, verdict)
 
     async def _judge(
         self, session: Session, item: Any, origin: Origin, action: str
@@ -117,7 +118,8 @@ class SimdupItemPipeline:
             session.record(judged, action, url=response.url, bytes=size, **facts)
         return judged
 
-    def _drop(self, session: Session, request: Request, verdict: Verdict) -> NoReturn:
+    def _dropped(self, session: Session, request: Request, verdict: Verdict) -> DropItem:
+        """Count and log a dropped item; return what is to be raised."""
         from scrapy_simdup.exceptions import DuplicateItem
 
         error = DuplicateItem(verdict)
@@ -127,7 +129,7 @@ class SimdupItemPipeline:
             {"request": request, "error": error},
             extra={"spider": self._crawler.spider},
         )
-        raise error
+        return error
 
     def _tag(self, session: Session, item: Any, verdict: Verdict) -> None:
         field = self._config.item_field

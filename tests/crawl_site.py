@@ -40,6 +40,7 @@ SETTINGS: dict[str, Any] = {
     "LOG_LEVEL": "DEBUG",
 }
 
+# ruff: noqa: SIM905 - syllables are read more easily as text
 _ONSETS = "b bl br d dr f fl g gl gr h k kl l m n p pl pr r s st t tr v w z".split()
 _VOWELS = "a e i o u ai ea ou".split()
 _CODAS = "l m n r s t nd rk st x".split()
@@ -96,6 +97,34 @@ def page(
 def article(number: int, edits: int = 0, variant: int = 0, **parts: Any) -> str:
     """Return the page of story *number*; see :func:`story` and :func:`page`."""
     return page(f"Story {number}", story(number, edits, variant=variant), **parts)
+
+
+def heavy_article(number: int, kilobytes: int, words: int = 900) -> str:
+    """Return a page as they are on the web: a story of *words* words in *kilobytes* kB of HTML.
+
+    About half of the rest are menus and teasers, the other half scripts and styles.
+    """
+    rng = random.Random(-number)
+    rest = (kilobytes * 1000 - 7 * words) // 2
+    script = ["<script>window.state = {"]
+    while sum(map(len, script)) < rest:
+        values = ", ".join(str(rng.randrange(10**9)) for _ in range(40))
+        script.append(f'"{rng.choice(_WORDS)}{rng.randrange(1000)}": [{values}],\n')
+    script.append("};</script>")
+    menu: list[str] = []
+    while sum(map(len, menu)) < rest:
+        name = " ".join(rng.choices(_WORDS, k=4))
+        menu.append(
+            f'<div class="teaser card card--small" data-id="{rng.randrange(10**6)}"><a class="link" '
+            f'href="/section/{name.replace(" ", "-")}?ref=menu"><img src="/i/{name[:9]}.jpg" alt="">'
+            f'<span class="label">{name}</span></a></div>\n'
+        )
+    half = len(menu) // 2
+    head = "".join(script) + f'</head><body><div id="menu">{"".join(menu[:half])}</div>'
+    tail = f'<aside class="related">{"".join(menu[half:])}</aside>'
+    return page(f"Story {number}", story(number, words=words), head=head, tail=tail).replace(
+        "</head>\n<body>", "", 1
+    )
 
 
 @dataclass

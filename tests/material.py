@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -206,3 +207,28 @@ def _dump(environment: Environment) -> tuple[dict[int, Record], dict[str, set[tu
     records, indexes = environment.read(job)
     assert all(len(entries) == len(set(entries)) for entries in indexes.values())
     return records, {name: set(entries) for name, entries in indexes.items()}
+
+
+# ---- extractors, for the option of that name -----------------------------------------------------
+
+#: What :func:`blocking_extractor` waits for.
+extractors_may_go_on = threading.Event()
+
+
+def blocking_extractor(html: str) -> str:
+    """Return *html* as it is, but not before it may go on if it says "block"."""
+    if "block" in html:
+        assert extractors_may_go_on.wait(60)
+    return html
+
+
+def failing_extractor(html: str) -> str:
+    raise LookupError("this extractor fails on every page")
+
+
+def leaving_extractor(html: str) -> str:
+    raise SystemExit("this extractor thinks it is a program")
+
+
+def late_extractor(html: str) -> str:
+    raise TimeoutError("this extractor has a limit of its own")

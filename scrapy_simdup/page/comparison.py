@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_simdup.page.simhash import hamming
 from scrapy_simdup.page.sketch import containment, resemblance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class View(Protocol):

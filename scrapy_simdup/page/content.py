@@ -15,11 +15,12 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from lxml.html import HtmlElement
 
 Reason = Literal["no_text", "too_many_elements", "extraction_failed"]
@@ -30,17 +31,28 @@ RULES = "1"
 
 MAX_TITLE = 300
 
+_MAX_ATTRIBUTES = 1000
 _SHORT = 3000
 _SHELL = 1000
 _SCRIPT_PROSE = 100
 _PARAGRAPH = 60
 _OPENING = 30
 
-# What neither XML nor a reader knows. libxml2 would end the text at a NUL.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
+# What no reader sees. Controls, since libxml2 would end the text at a NUL; and marks of possible
+# line breaks and directions, since trafilatura counts them when it looks for the longest text.
+_INVISIBLE = (
+    *map(chr, (*range(9), 11, 12, *range(14, 32))),
+    *"\xad\u200b\u200e\u200f\u2060\ufeff\ufffe\uffff",
+)
+_INVISIBLE_ENTITY = re.compile(
+    "&(?:shy|zerowidthspace|lrm|rlm|nobreak|#0*(?:173|8203|8206|8207|8288|65279)"
+    "|#x0*(?:ad|200b|200e|200f|2060|feff));",
+    re.IGNORECASE,
+)
 _WBR = re.compile(r"</?wbr\s*/?>", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^>]*?)\s*/>", re.IGNORECASE)
+_QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
@@ -112,10 +124,10 @@ class ContentExtractor:
 
         Raises NoContent, and nothing else.
         """
-        html = _CONTROL.sub("", html)
+        html = _visible(html)
         if not html or html.isspace():
             raise NoContent("no_text")
-        if html.count("<") > self.max_elements:
+        if html.count("<") > self.max_elements or _has_monstrous_tag(html):
             raise NoContent("too_many_elements")
         try:
             content = self._extract(html)
@@ -128,27 +140,31 @@ class ContentExtractor:
         return content
 
     def _extract(self, html: str) -> Content:
-        tree = _parse(html)
         if self._custom is not None:
-            text = self._custom(html) or ""
-            if not isinstance(text, str):
-                raise TypeError(
-                    f"{self.extractor} returned {type(text).__name__}, allowed are str and None"
-                )
-        else:
-            text = self._main_text(tree)
-        return Content(
-            texts=(text,) if text.strip() else (),
-            title=_title(tree),
-            language=_language(tree),
-        )
-
-    def _main_text(self, tree: HtmlElement) -> str:
+            return self._extract_custom(self._custom, html)
         if self._trafilatura is None:
             self._trafilatura = _load_trafilatura()
+        tree = _parse(html)
         text = self._trafilatura(tree)
-        # A long text is never the wrong one, and the checks would cost on every page.
-        return text if len(text) >= _SHORT else _checked(text, tree)
+        # A long text is hardly ever the wrong one, and the checks would cost on every page.
+        text = text if len(text) >= _SHORT else _checked(text, tree)
+        return Content(_views(text), _title(tree), _language(tree))
+
+    def _extract_custom(self, extract: Callable[[str], str | None], html: str) -> Content:
+        text = extract(html) or ""
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{self.extractor} returned {type(text).__name__}, allowed are str and None"
+            )
+        try:
+            tree = _parse(html)
+        except (NoContent, ValueError):  # it found a text all the same
+            return Content(_views(text), None, None)
+        return Content(_views(text), _title(tree), _language(tree))
+
+
+def _views(text: str) -> tuple[str, ...]:
+    return (text,) if text and not text.isspace() else ()
 
 
 def _callable_at(path: str) -> Callable[[str], str | None]:
@@ -162,7 +178,7 @@ def _callable_at(path: str) -> Callable[[str], str | None]:
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"extractor {path!r} cannot be imported ({error}); {allowed}") from error
     if not callable(found):
-        raise ValueError(f"extractor {path!r} is not callable; {allowed}")
+        raise ValueError(f"extractor {path!r} is not callable; {allowed}")  # noqa: TRY004
     checked: Callable[[str], str | None] = found
     return checked
 
@@ -201,6 +217,12 @@ def _load_trafilatura() -> Callable[[HtmlElement], str]:
 # ---- parsing -------------------------------------------------------------------------------------
 
 
+def _visible(html: str) -> str:
+    for character in _INVISIBLE:  # much faster than a regular expression, where there is none
+        html = html.replace(character, "")
+    return _WBR.sub("", _INVISIBLE_ENTITY.sub("", html))
+
+
 def _parse(html: str) -> HtmlElement:
     """A whole document, whatever `html` is a part of.
 
@@ -211,8 +233,6 @@ def _parse(html: str) -> HtmlElement:
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
-    if "<wbr" in html or "<WBR" in html:
-        html = _WBR.sub("", html)
     # libxml2 takes `<html/>` for the whole page, older versions also some doctypes.
     head = _DOCTYPE.sub("", html[:4096], count=1)
     html = _SELF_CLOSED_HTML.sub(r"\1>", head, count=1) + html[4096:]
@@ -235,6 +255,16 @@ def _parse(html: str) -> HtmlElement:
         # Two pages that differ only behind that point would be equal.
         raise ValueError(f"libxml2 did not read the whole page: {fatal[0].message}")
     return tree
+
+
+def _has_monstrous_tag(html: str) -> bool:
+    """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them."""
+    for part in html.split("<"):
+        if len(part) > 2 * _MAX_ATTRIBUTES and part[0].isalpha():
+            tag = part.partition(">")[0]
+            if len(_QUOTED.sub("", tag).split(None, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1:
+                return True
+    return False
 
 
 def _title(tree: HtmlElement) -> str | None:

@@ -14,14 +14,16 @@ import re
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import regex
 import xxhash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 WEIGHTS = ("tf", "sqrt", "log", "binary")
 RULES = "1"
@@ -104,9 +106,7 @@ _IDEOGRAPH = regex.compile(r"\p{Han}")
 _RUNS = regex.compile(
     rf"(?V1)(?P<han>(?:{_HAN})++)|(?P<bigrams>(?:{_BIGRAM})++)|(?P<words>{_SPACED})"
 )
-_JAPANESE_RUNS = regex.compile(
-    rf"(?V1)(?P<bigrams>(?:{_HAN}|{_BIGRAM})++)|(?P<words>{_SPACED})"
-)
+_JAPANESE_RUNS = regex.compile(rf"(?V1)(?P<bigrams>(?:{_HAN}|{_BIGRAM})++)|(?P<words>{_SPACED})")
 _CHARACTER = regex.compile(r"\P{M}\p{M}*|\p{M}+")
 _ASCII_WORDS = {code: code if chr(code).isalnum() else 0x20 for code in range(128)}
 
@@ -152,7 +152,8 @@ class Tokenizer:
             plain = normalised.encode("ascii", "replace").decode("ascii")
             return plain.translate(_ASCII_WORDS).split()
         if not _SCRIPT_WITHOUT_SPACES.search(rare):
-            return _WORD.findall(normalised)
+            words: list[str] = _WORD.findall(normalised)
+            return words
         return self._tokens_by_script(normalised, japanese=_is_japanese(rare))
 
     def _tokens_by_script(self, normalised: str, *, japanese: bool) -> list[str]:

@@ -51,4 +51,5 @@ def hamming(a: int, b: int) -> int:
 
 def hamming_many(fingerprints: npt.NDArray[np.uint64], query: int) -> npt.NDArray[np.uint8]:
     """The Hamming distances of uint64[n] fingerprints to `query`, as uint8[n]."""
-    return np.bitwise_count(fingerprints ^ np.uint64(query))
+    distances: npt.NDArray[np.uint8] = np.bitwise_count(fingerprints ^ np.uint64(query))
+    return distances

@@ -23,3 +23,10 @@ def hanging(html: str) -> str | None:
     if "<h1>Story 301</h1>" in html:
         time.sleep(3)
     return text(html)
+
+
+def stuck(html: str) -> str | None:
+    """Never ends for story 404."""
+    if "<h1>Story 404</h1>" in html:
+        time.sleep(10_000)
+    return text(html)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
     from twisted.python.failure import Failure
+    from typing_extensions import Self
 
 
 class FieldItem(Item):
@@ -63,7 +63,15 @@ class PlainAttrs:
     text: str
 
 
+class Explosive:
+    """A value that one cannot look at."""
+
+    def __bool__(self) -> bool:
+        raise ArithmeticError("bang")
+
+
 ITEMS: dict[str, Any] = {
+    "explosive": lambda path, text: {"path": path, "text": Explosive()},
     "dict": dict,
     "item": FieldItem,
     "dataclass": FieldDataclass,
@@ -293,6 +301,12 @@ class Saboteur(BaseSpiderMiddleware):
     def log(self, session: Any) -> None:
         session.log.close()
 
+    def record(self, session: Any) -> None:
+        def record(*arguments: Any, **more: Any) -> None:
+            raise ZeroDivisionError("nobody thought of this")
+
+        session.record = record
+
     def judge(self, session: Any) -> None:
         def submit(*arguments: Any, **more: Any) -> None:
             raise ZeroDivisionError("nobody thought of this")
@@ -314,7 +328,10 @@ class Saboteur(BaseSpiderMiddleware):
 
 
 class LagMeter:
-    """An extension that measures by how much the event loop is late for a sleep of 5 ms."""
+    """An extension that measures by how much the event loop is late for a sleep of 5 ms.
+
+    Sets the stats ``lag/samples``, and in milliseconds ``lag/p50``, ``lag/p99`` and ``lag/max``.
+    """
 
     STEP = 0.005
 
@@ -340,9 +357,8 @@ class LagMeter:
     def stop(self) -> None:
         self.task.cancel()
         late = sorted(1000 * seconds for seconds in self.late)
-        self.crawler.spider.extra["lag"] = {
-            "samples": len(late),
-            "p50": round(late[len(late) // 2], 2),
-            "p99": round(late[int(len(late) * 0.99)], 2),
-            "max": round(late[-1], 2),
-        }
+        stats = self.crawler.stats
+        stats.set_value("lag/samples", len(late))
+        stats.set_value("lag/p50", round(late[len(late) // 2], 2))
+        stats.set_value("lag/p99", round(late[int(len(late) * 0.99)], 2))
+        stats.set_value("lag/max", round(late[-1], 2))

@@ -144,9 +144,7 @@ class TestTag:
         assert {record["action"] for record in crawl.records()} == {"tag"}
 
     @pytest.mark.parametrize("kind", ["dict", "FieldItem", "FieldDataclass", "FieldAttrs"])
-    def test_items_of_duplicates_carry_the_verdict(
-        self, done: dict[str, Crawl], kind: str
-    ) -> None:
+    def test_items_of_duplicates_carry_the_verdict(self, done: dict[str, Crawl], kind: str) -> None:
         found = {
             item["path"]: item.get("simdup") for item in done["tag"].items if item["type"] == kind
         }
@@ -196,9 +194,7 @@ class TestTag:
         assert crawl.said("ERROR") == []
         assert crawl.said("INFO")[-1].count("6 errors (6 item_field)") == 1
 
-    def test_verdict_and_flag_of_a_response_are_as_documented(
-        self, done: dict[str, Crawl]
-    ) -> None:
+    def test_verdict_and_flag_of_a_response_are_as_documented(self, done: dict[str, Crawl]) -> None:
         arrived = {page["path"]: page for page in done["tag"].arrived}
         assert {path: page["flags"] for path, page in arrived.items()} == {
             "/a": [],

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from crawl_site import Crawl, Site, article, crawls, job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MIDDLEWARE = "scrapy_simdup.downloadermiddleware.SimdupDownloaderMiddleware"
 SPIDER_MIDDLEWARE = "scrapy_simdup.spidermiddleware.SimdupSpiderMiddleware"
@@ -24,7 +21,7 @@ TAG = {"SIMDUP_ACTION": "tag"}
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Crawl]]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crawl]:
     first = article(1)
     jobs = [
         job("Visitor", {**BY_HAND, **TAG}, visits=VISITS, name="by hand"),
@@ -64,7 +61,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Crawl]]
     ]
     with Site({"/a": first, "/a-copy": first, "/b": article(2)}) as site:
         results = crawls(tmp_path_factory.mktemp("components"), site, jobs)
-    yield {one["arguments"]["name"]: result for one, result in zip(jobs, results, strict=True)}
+    return {one["arguments"]["name"]: result for one, result in zip(jobs, results, strict=True)}
 
 
 def tagged(crawl: Crawl) -> list[str]:
@@ -104,9 +101,7 @@ def test_the_pipeline_says_what_it_misses_and_lets_items_pass(
 
 
 @pytest.mark.parametrize("name", ["switched off", "switched off with a bad store"])
-def test_switched_off_it_does_nothing_and_leaves_nothing(
-    done: dict[str, Crawl], name: str
-) -> None:
+def test_switched_off_it_does_nothing_and_leaves_nothing(done: dict[str, Crawl], name: str) -> None:
     crawl = done[name]
     assert crawl.paths == VISITS
     assert [page["verdict"] for page in crawl.arrived] == [None] * 3

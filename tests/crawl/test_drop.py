@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+BLOCKED = [f"/block?{number}" for number in range(102)]
+
+
 def shuffled(number: int) -> list[str]:
     """The words of a story in another order: the same simhash, but no shingle in common."""
     words = " ".join(story(number)).split()
@@ -44,28 +47,34 @@ def site() -> Iterator[Site]:
     linked = ["/a", "/a-bytes", "/a-text", "/a-near", "/a-shuffled", "/b", "/b-near", "/short"]
     pages["/"] = page("Stories", story(0), links=linked)
     pages["/c-copy"] = pages["/c"]
+    pages.update(dict.fromkeys(BLOCKED, page("Please log in", story(11))))
     with Site(pages) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def both(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[Crawl]:
-    silent: list[Any] = ["/", {"path": "/c", "errback": False}, {"path": "/c-copy", "errback": False}]
+def all_three(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[Crawl]:
+    silent: list[Any] = [
+        "/",
+        {"path": "/c", "errback": False},
+        {"path": "/c-copy", "errback": False},
+    ]
     jobs = [
         job("Visitor", visits=silent, follow=True, name="normal"),
         job("Salvager", {"SIMDUP_LOG": False}, visits=["/a", "/a-bytes"], name="salvager"),
+        job("Visitor", visits=BLOCKED, name="blocked"),
     ]
     return crawls(tmp_path_factory.mktemp("drop"), site, jobs)
 
 
 @pytest.fixture(scope="module")
-def crawl(both: list[Crawl]) -> Crawl:
-    return both[0]
+def crawl(all_three: list[Crawl]) -> Crawl:
+    return all_three[0]
 
 
 @pytest.fixture(scope="module")
-def salvager(both: list[Crawl]) -> Crawl:
-    return both[1]
+def salvager(all_three: list[Crawl]) -> Crawl:
+    return all_three[1]
 
 
 def test_kept_pages_reach_the_callback_in_the_order_of_the_crawl_and_duplicates_do_not(
@@ -317,3 +326,15 @@ def test_the_verdict_of_a_page_that_was_kept_is_in_the_meta(crawl: Crawl) -> Non
     }
     assert verdicts["/short"]["reason"] == "too_short"
     assert all(page["flags"] == [] for page in crawl.arrived)
+
+
+def test_a_page_with_a_hundred_duplicates_is_worth_one_warning(all_three: list[Crawl]) -> None:
+    crawl = all_three[2]
+    assert (crawl.paths, crawl.stat("duplicate/exact")) == (["/block?0"], 101)
+    assert crawl.stat("alert/large_cluster") == 1
+    (warning,) = crawl.said("WARNING")
+    assert warning.startswith(
+        "simdup: 100 pages are duplicates of /block?0, the last is /block?100; see whether it is a "
+        "block, login, consent or not-found page"
+    )
+    assert crawl.said("ERROR") == []

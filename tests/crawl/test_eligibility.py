@@ -44,7 +44,9 @@ def site() -> Iterator[Site]:
     text = " ".join(story(1))
     sitemap = "<urlset>" + "<url><loc>http://x/</loc></url>" * 60 + "</urlset>"
     pages: dict[str, Any] = {
-        "/robots.txt": Reply("User-agent: *\nDisallow: /private\n" + "# words\n" * 50, "text/plain"),
+        "/robots.txt": Reply(
+            "User-agent: *\nDisallow: /private\n" + "# words\n" * 50, "text/plain"
+        ),
         "/a": article(1),
         "/a-copy": article(1),
         "/private": article(8),

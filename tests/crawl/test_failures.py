@@ -27,7 +27,12 @@ def site() -> Iterator[Site]:
 def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crawl]:
     paths = list(PAGES)
     extractor = "crawl.extractors."
-    slow = {"SIMDUP_EXTRACTOR": f"{extractor}hanging", "SIMDUP_TIMEOUT": 0.5}
+    slow = {
+        "SIMDUP_EXTRACTOR": f"{extractor}hanging",
+        "SIMDUP_TIMEOUT": 0.5,
+        "CONCURRENT_REQUESTS": 12,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 12,
+    }
     breaking = {"SPIDER_MIDDLEWARES": {"crawl.spiders.Saboteur": 5}}
     jobs = [
         job(
@@ -36,7 +41,7 @@ def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Craw
             visits=[*paths, "/0-copy", "/1-copy"],
             name="raises",
         ),
-        job("Visitor", slow, visits=["/0", "/1", "/2", "/2-copy"], name="hangs"),
+        job("Visitor", slow, visits=paths, name="hangs"),
         job(
             "Visitor",
             {**breaking, "SABOTAGE": "close"},
@@ -54,6 +59,12 @@ def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Craw
             {**breaking, "SABOTAGE": "judge"},
             visits=[*paths, "/11-copy"],
             name="judge",
+        ),
+        job(
+            "Visitor",
+            {**breaking, "SABOTAGE": "record", "SIMDUP_ACTION": "drop_items"},
+            visits=[*paths, "/0-copy", "/1-copy"],
+            name="record",
         ),
     ]
     if sys.platform != "win32":
@@ -79,11 +90,12 @@ def test_a_page_whose_extraction_fails_passes_and_the_others_are_judged(
     assert crawl.stat("unique") == 9
 
 
-def test_a_page_whose_extraction_hangs_passes_after_the_timeout(done: dict[str, Crawl]) -> None:
+def test_a_page_whose_extraction_hangs_passes_after_the_timeout_and_costs_no_other(
+    done: dict[str, Crawl],
+) -> None:
     crawl = done["hangs"]
-    assert reasons(crawl) == {"/0": None, "/1": "timeout", "/2": None}
-    assert crawl.failed_paths == ["/2-copy"]
-    assert crawl.stat("skipped/timeout") == 1
+    assert reasons(crawl) == {**dict.fromkeys(PAGES), "/1": "timeout"}
+    assert (crawl.stat("unique"), crawl.stat("skipped/timeout")) == (11, 1)
     assert crawl.stats["finish_reason"] == "finished"
     assert 0.5 <= crawl.stats["elapsed_time_seconds"] < 3
 
@@ -106,9 +118,7 @@ def test_when_the_store_fails_all_later_pages_pass_unjudged(
 
 
 @pytest.mark.parametrize("way", ["close", "disk"])
-def test_the_failure_of_the_store_is_one_error_in_the_log(
-    done: dict[str, Crawl], way: str
-) -> None:
+def test_the_failure_of_the_store_is_one_error_in_the_log(done: dict[str, Crawl], way: str) -> None:
     if way not in done:
         pytest.skip("no limit of file sizes on this system")
     crawl = done[way]
@@ -153,3 +163,10 @@ def test_an_unforeseen_exception_in_our_own_code_costs_no_page(done: dict[str, C
     assert "page failed for /5, which passes unjudged: nobody thought of this" in error
     assert (crawl.stat("checked"), len(crawl.items)) == (5, 13)
 
+
+def test_a_duplicate_that_passes_because_of_us_keeps_its_items(done: dict[str, Crawl]) -> None:
+    crawl = done["record"]
+    assert crawl.paths == [*PAGES, "/0-copy", "/1-copy"]
+    assert (len(crawl.items), crawl.dropped) == (14, [])
+    assert crawl.stat("error/page") == 9
+    assert (crawl.verdict("/0-copy"), crawl.stat("dropped")) == (None, 0)

@@ -42,25 +42,25 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def child(site: Site, tmp_path: Path) -> Iterator[Child]:
+def child(site: Site, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Child]:
     settings = {
         **SETTINGS,
         "SIMDUP_STORE": str(tmp_path / "store"),
         "SIMDUP_LOG": False,
         "CONCURRENT_REQUESTS": 4,
         "LOG_LEVEL": "INFO",
+        **request.param,
     }
     script = tmp_path / "script.py"
-    text = SCRIPT.format(settings=settings, root=site.root, visits=sorted(site.pages))
+    text = SCRIPT.format(settings=settings, root=site.root, visits=list(site.pages))
     script.write_text(text, "utf-8")
     with Child(script, cwd=tmp_path) as running:
-        wait_until(lambda: len(site.visits) > 8)
+        wait_until(lambda: len(site.visits) >= 8)
         yield running
 
 
-def test_once_finishes_what_is_in_flight_and_ends(
-    child: Child, site: Site, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("child", [{}], indirect=True, ids=[""])
+def test_once_finishes_what_is_in_flight_and_ends(child: Child, site: Site, tmp_path: Path) -> None:
     child.interrupt()
     output = child.wait(15)
     assert "shutting down gracefully" in output
@@ -73,6 +73,10 @@ def test_once_finishes_what_is_in_flight_and_ends(
         assert detector.info().pages == len(site.visits)
 
 
+STUCK = {"SIMDUP_EXTRACTOR": "crawl.extractors.stuck", "SIMDUP_TIMEOUT": 600}
+
+
+@pytest.mark.parametrize("child", [STUCK], indirect=True, ids=["with an extractor that is stuck"])
 def test_twice_ends_at_once_and_the_store_opens_again(
     child: Child, site: Site, tmp_path: Path
 ) -> None:
@@ -82,5 +86,5 @@ def test_twice_ends_at_once_and_the_store_opens_again(
     output = child.wait(15)
     assert "forcing unclean shutdown" in output
     assert "Traceback" not in output
-    with Detector(tmp_path / "store") as detector:
-        assert 0 < detector.info().pages <= len(site.visits)
+    with Detector(tmp_path / "store", extractor="crawl.extractors.stuck") as detector:
+        assert detector.info().pages == 4

