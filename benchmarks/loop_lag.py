@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "example_project"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from crawl_site import SETTINGS, Site, environment, heavy_article  # noqa: E402
+from crawl_site import SETTINGS, Site, environment, heavy_article
 
 if TYPE_CHECKING:
     from collections.abc import Callable

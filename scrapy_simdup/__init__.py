@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_simdup.addon import Addon
-    from scrapy_simdup.compare import Fingerprinter, compare
     from scrapy_simdup.config import Config
     from scrapy_simdup.detector import Detector
     from scrapy_simdup.errors import ConfigError, SimdupError, StoreError
     from scrapy_simdup.exceptions import DuplicateItem, DuplicatePage
     from scrapy_simdup.page.comparison import Comparison
     from scrapy_simdup.page.fingerprint import Fingerprint
+    from scrapy_simdup.pairwise import Fingerprinter, compare
     from scrapy_simdup.store.index import FingerprintIndex, Match
     from scrapy_simdup.verdict import NearMiss, Verdict
 
@@ -32,13 +32,13 @@ _HOMES = {
     "DuplicatePage": "exceptions",
     "Fingerprint": "page.fingerprint",
     "FingerprintIndex": "store.index",
-    "Fingerprinter": "compare",
+    "Fingerprinter": "pairwise",
     "Match": "store.index",
     "NearMiss": "verdict",
     "SimdupError": "errors",
     "StoreError": "errors",
     "Verdict": "verdict",
-    "compare": "compare",
+    "compare": "pairwise",
 }
 
 __all__ = [

@@ -18,34 +18,28 @@ import os
 import time
 import zlib
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from w3lib.encoding import html_to_unicode
 from w3lib.url import canonicalize_url
 
 from scrapy_simdup.config import Config
+from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
-from scrapy_simdup.page.comparison import compare_views
 from scrapy_simdup.page.content import ContentExtractor, NoContent
-from scrapy_simdup.page.fingerprint import Fingerprinter, body_digest, text_digest
-from scrapy_simdup.page.simhash import hamming_many
-from scrapy_simdup.page.sketch import resemblance_many
+from scrapy_simdup.page.fingerprint import Fingerprinter, text_digest
 from scrapy_simdup.store.lmdb import LmdbPageStore
-from scrapy_simdup.store.records import Record, View
-from scrapy_simdup.verdict import NearMiss, Verdict
+from scrapy_simdup.store.records import View
+from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import Analyst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from scrapy_simdup.page.comparison import Comparison
-    from scrapy_simdup.store.records import PageStore, PageTransaction, StoreInfo
+    from scrapy_simdup.store.records import PageStore, StoreInfo
 
 _MAX_KEY = 64
 _MAX_URL = 8_192
@@ -67,36 +61,8 @@ def page_key(url: str) -> bytes:
     ).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What the text of a page gives: all that the second step needs."""
-
-    text_digest: bytes
-    views: tuple[View, ...]
-    title: str | None
-    language: str | None
-    text: bytes
-
-
 class _Skip(Exception):
     """The page cannot be judged; the argument is one of ``SKIP_REASONS``."""
-
-
-@dataclass
-class _Page:
-    """A page on its way. *decode* gives its HTML, or (*is_html* off) its text."""
-
-    url: str
-    key: bytes
-    body: bytes
-    decode: Callable[[], str]
-    is_html: bool
-    title: str | None
-    seed: int
-
-    @cached_property
-    def body_digest(self) -> bytes:
-        return body_digest(self.body, self.seed)
 
 
 class Detector:
@@ -177,17 +143,21 @@ class Detector:
         title: str | None = None,
         key: bytes | None = None,
         decode: Callable[[], str] | None = None,
+        item: bool = False,
     ) -> Future[Verdict]:
         """Like :meth:`check`, but returns at once; the future has the verdict when it is durable.
 
         Both *html* and *text* may be bytes here, and *decode* gives what they say on a thread
         where it may take its time; by default the bytes' own declaration is followed.
+
+        An *item* is one of several on its page and is known by its content, not by its request. If
+        an earlier crawl has kept it on this host, edited or elsewhere on the site, it is a revisit.
         """
         if (html is None) == (text is None):
             raise TypeError("give either html or text")
         verdict: Future[Verdict] = Future()
         verdict.set_running_or_notify_cancel()
-        page = self._page(url, html, text, title, key, decode)
+        page = self._page(url, html, text, title, key, decode, item)
         size = len(page.body)
         if size > self.config.max_body_bytes:
             verdict.set_result(Verdict(kind="skipped", reason="body_too_large"))
@@ -210,7 +180,8 @@ class Detector:
         title: str | None,
         key: bytes | None,
         decode: Callable[[], str] | None,
-    ) -> _Page:
+        item: bool,
+    ) -> Page:
         content = html if html is not None else text
         if isinstance(content, str):
             body, decoded = content.encode("utf-8", "surrogatepass"), content
@@ -219,11 +190,12 @@ class Detector:
             assert content is not None
             body = content
             decode = decode or (lambda: html_to_unicode(None, body)[1])
-        if key is None:
-            key = page_key(url)
-        elif not 0 < len(key) <= _MAX_KEY:
+        key = page_key(url) if key is None else key
+        if item:
+            key += b"#" + body
+        if not 0 < len(key) <= _MAX_KEY:
             key = hashlib.blake2b(key, digest_size=20).digest()
-        return _Page(
+        return Page(
             url=_storable(url)[:_MAX_URL],
             key=key,
             body=body,
@@ -231,9 +203,10 @@ class Detector:
             is_html=html is not None,
             title=title,
             seed=self.config.seed,
+            is_item=item,
         )
 
-    def _judge(self, page: _Page, analysis: Analysis | None, verdict: Future[Verdict]) -> None:
+    def _judge(self, page: Page, analysis: Analysis | None, verdict: Future[Verdict]) -> None:
         """Send the page to the store's thread, and on to the analyst if that cannot tell yet.
 
         Whatever goes wrong on the way ends in *verdict*: nobody waits for ever.
@@ -261,10 +234,10 @@ class Detector:
             except Exception as error:
                 verdict.set_exception(error)
 
-        decision = _Decision(page, analysis, self.config, self._crawl)
+        decision = Decision(page, analysis, self.config, self._crawl)
         self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(decided)
 
-    def _analysis(self, page: _Page) -> Future[Analysis]:
+    def _analysis(self, page: Page) -> Future[Analysis]:
         try:
             return self._analyst.submit(lambda: self._analyse(page))
         except RuntimeError as error:
@@ -274,7 +247,7 @@ class Detector:
         if self.on_timing is not None:
             self.on_timing(step, time.perf_counter() - started)
 
-    def _analyse(self, page: _Page) -> Analysis:
+    def _analyse(self, page: Page) -> Analysis:
         """Extract and fingerprint; runs on the analyst's thread. Raises ``_Skip``."""
         started = time.perf_counter()
         title, language = page.title, None
@@ -335,204 +308,6 @@ class Detector:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-@dataclass(frozen=True)
-class _Decision:
-    """The job in the store's transaction: decide about one page and write it down.
-
-    Returns None if the text is needed to decide. May run more than once: it depends on the
-    transaction only.
-    """
-
-    page: _Page
-    analysis: Analysis | None
-    config: Config
-    crawl: str
-
-    def __call__(self, txn: PageTransaction) -> Verdict | None:
-        known = txn.find(self.page.key)
-        if known is not None and known[1].kept:
-            return self._revisit(txn, *known)
-        page_id = known[0] if known is not None else None
-        return self._exact(txn, page_id, txn.find_body(self.page.body_digest), "body") or (
-            None if self.analysis is None else self._by_text(txn, page_id, self.analysis)
-        )
-
-    def _by_text(self, txn: PageTransaction, page_id: int | None, analysis: Analysis) -> Verdict:
-        return self._exact(
-            txn, page_id, txn.find_text(analysis.text_digest), "text"
-        ) or self._near_or_unique(txn, page_id, analysis)
-
-    def _revisit(self, txn: PageTransaction, page_id: int, former: Record) -> Verdict | None:
-        """The request of a kept page again: it passes, and its record is replaced."""
-        if former.body_digest == self.page.body_digest:
-            change, reason = "unchanged", "body"
-            record, comparison = former, None
-        elif self.analysis is None:
-            return None
-        else:
-            record = self._record(self.analysis.text_digest, self.analysis)
-            comparison = self._compare(record.views, former.views)
-            if former.text_digest == record.text_digest:
-                change, reason = "unchanged", "text"
-            elif comparison.near:
-                change, reason = "minor", "simhash"
-            else:
-                change, reason = "changed", "url"
-        now = time.time()
-        first_seen = former.first_seen or now
-        txn.put(_replaced(record, first_seen=first_seen, last_seen=now, crawl=self.crawl), page_id)
-        return Verdict(
-            kind="revisit",
-            change=change,
-            reason=reason,
-            title=record.title,
-            **_measured(record.views, former.views, comparison),
-        )
-
-    def _exact(
-        self, txn: PageTransaction, page_id: int | None, original_id: int | None, reason: str
-    ) -> Verdict | None:
-        if original_id is None:
-            return None
-        original = txn.get(original_id)
-        record = self._record(original.text_digest, self.analysis, original)
-        comparison = self._compare(record.views, original.views)
-        return self._duplicate(txn, page_id, record, original_id, original, reason, comparison)
-
-    def _near_or_unique(
-        self, txn: PageTransaction, page_id: int | None, analysis: Analysis
-    ) -> Verdict:
-        record = self._record(analysis.text_digest, analysis)
-        candidates = [
-            (other_id, txn.get(other_id))
-            for other_id in txn.candidates([view.simhash for view in analysis.views])
-        ]
-        refused = None
-        if candidates:
-            best_id, best = self._most_similar(analysis.views, candidates)
-            comparison = self._compare(analysis.views, best.views)
-            if comparison.near:
-                return self._duplicate(txn, page_id, record, best_id, best, "simhash", comparison)
-            refused = NearMiss(
-                url=best.url,
-                distance=comparison.distance,
-                resemblance=comparison.resemblance or 0.0,
-                containment=comparison.containment or 0.0,
-                simhash=best.views[0].simhash,
-                tokens=best.views[0].tokens,
-            )
-        now = time.time()
-        txn.put(_replaced(record, first_seen=now, last_seen=now, crawl=self.crawl), page_id)
-        return Verdict(
-            kind="unique",
-            simhash=record.views[0].simhash,
-            tokens=record.views[0].tokens,
-            title=record.title,
-            near_miss=refused,
-        )
-
-    def _most_similar(
-        self, views: Sequence[View], candidates: list[tuple[int, Record]]
-    ) -> tuple[int, Record]:
-        """Of several candidates the best resemblance, then distance, then the oldest.
-
-        Only pairs of views within the Hamming distance count, as in ``compare_views``.
-        """
-        owner = [n for n, (_, record) in enumerate(candidates) for _ in record.views]
-        others = [view for _, record in candidates for view in record.views]
-        simhashes = np.array([view.simhash for view in others], dtype=np.uint64)
-        sketches = np.frombuffer(b"".join(view.sketch for view in others), dtype=np.uint8).reshape(
-            len(others), -1
-        )
-        best: tuple[float, int, int] | None = None
-        for view in views:
-            distances = hamming_many(simhashes, view.simhash)
-            resemblances = resemblance_many(view.sketch, sketches)
-            for n in np.flatnonzero(distances <= self.config.max_distance):
-                rank = (-float(resemblances[n]), int(distances[n]), owner[n])
-                best = rank if best is None else min(best, rank)
-        assert best is not None, "a candidate has a view within the distance"
-        return candidates[best[2]]
-
-    def _duplicate(
-        self,
-        txn: PageTransaction,
-        page_id: int | None,
-        record: Record,
-        original_id: int,
-        original: Record,
-        reason: str,
-        comparison: Comparison,
-    ) -> Verdict:
-        now = time.time()
-        measured = _measured(record.views, original.views, comparison)
-        alias = _replaced(
-            record,
-            representative=original_id,
-            reason=reason,
-            distance=measured["distance"],
-            resemblance=measured["resemblance"],
-            first_seen=now,
-            last_seen=now,
-            crawl=self.crawl,
-        )
-        txn.put(alias, page_id)
-        return Verdict(
-            kind="near" if reason == "simhash" else "exact",
-            duplicate_of=original.url,
-            reason=reason,
-            title=record.title,
-            cluster_size=txn.aliases(original_id),
-            **measured,
-        )
-
-    def _record(
-        self, digest: bytes, analysis: Analysis | None, original: Record | None = None
-    ) -> Record:
-        """Make the record of this page; without an analysis, the bytes are those of *original*."""
-        source: Any = analysis or original
-        return Record(
-            key=self.page.key,
-            url=self.page.url,
-            body_digest=self.page.body_digest,
-            text_digest=digest,
-            views=list(source.views),
-            title=source.title,
-            language=source.language,
-            body_bytes=len(self.page.body),
-            text=source.text,
-        )
-
-    def _compare(self, views: Sequence[View], others: Sequence[View]) -> Comparison:
-        return compare_views(
-            views,
-            others,
-            max_distance=self.config.max_distance,
-            min_resemblance=self.config.min_resemblance,
-        )
-
-
-def _measured(
-    views: Sequence[View], others: Sequence[View], comparison: Comparison | None
-) -> dict[str, Any]:
-    """Return the figures of a verdict; same bytes (no comparison) are alike in all of them."""
-    return {
-        "distance": comparison.distance if comparison else 0,
-        "resemblance": comparison.resemblance if comparison else 1.0,
-        "containment": comparison.containment if comparison else 1.0,
-        "simhash": views[0].simhash,
-        "simhash_of": others[0].simhash,
-        "tokens": views[0].tokens,
-        "tokens_of": others[0].tokens,
-    }
-
-
-def _replaced(record: Record, **values: Any) -> Record:
-    import msgspec
-
-    return msgspec.structs.replace(record, **values)
 
 
 def _storable(text: str) -> str:

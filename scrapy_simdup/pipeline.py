@@ -97,7 +97,7 @@ class SimdupItemPipeline:
     async def _judge(
         self, session: Session, item: Any, origin: Origin, action: str
     ) -> Verdict | None:
-        """Judge the item by its own text; the same item of the same page again is a revisit."""
+        """Judge the item by its own text; one that an earlier crawl delivered is a revisit."""
         response = origin.response
         request = response.request
         assert request is not None
@@ -110,8 +110,8 @@ class SimdupItemPipeline:
         text = "\n".join(str(part) for part in parts if part)
         fingerprinter = self._crawler.request_fingerprinter
         assert fingerprinter is not None
-        key = fingerprinter.fingerprint(request) + b"#%d" % origin.number
-        judged = await session.judge(response.url, text=text, key=key)
+        key = fingerprinter.fingerprint(request)
+        judged = await session.judge(response.url, text=text, key=key, item=True)
         if judged is not None:
             size = len(text.encode("utf-8", "replace"))
             facts = request_facts(request)

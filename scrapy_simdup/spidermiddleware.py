@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The page that an item comes from, its verdict, and the item's number on that page."""
+    """The page that an item comes from, and its verdict."""
 
     response: Response
     verdict: Verdict | None
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class _Pending:
 
     item: Any
     verdict: Verdict | None
-    number: int
 
 
 class SimdupSpiderMiddleware(BaseSpiderMiddleware):
@@ -55,7 +53,6 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
         super().__init__(crawler)
         self._every_item = bool(config.item_fields)
         self._pending: WeakKeyDictionary[Response, dict[int, _Pending]] = WeakKeyDictionary()
-        self._numbers: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
         crawler.signals.connect(self.forget, signal=signals.item_dropped)
         crawler.signals.connect(self.forget, signal=signals.item_error)
         crawler.signals.connect(self.forget, signal=signals.item_scraped)
@@ -71,10 +68,8 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
             return item
         verdict = response.request.meta.get(VERDICT_KEY)
         if self._every_item or (verdict is not None and verdict.is_duplicate):
-            number = self._numbers.get(response, 0)
-            self._numbers[response] = number + 1
             pending = self._pending.setdefault(response, {})
-            pending[id(item)] = _Pending(item, verdict, number)
+            pending[id(item)] = _Pending(item, verdict)
         return item
 
     def take(self, item: Any) -> Origin | None:
@@ -84,7 +79,7 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
             if found is not None:
                 if not pending:
                     del self._pending[response]
-                return Origin(response, found.verdict, found.number)
+                return Origin(response, found.verdict)
         return None
 
     def forget(self, item: Any) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import regex
 import xxhash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 MASK = 2**64 - 1
 
@@ -94,7 +97,12 @@ def bigrams(run: str) -> list[str]:
 
 
 def weighted_features(words: Sequence[str], weights: str, seed: int) -> dict[int, float]:
-    weigh = {"tf": float, "sqrt": math.sqrt, "log": lambda n: 1 + math.log(n), "binary": lambda n: 1.0}
+    weigh = {
+        "tf": float,
+        "sqrt": math.sqrt,
+        "log": lambda n: 1 + math.log(n),
+        "binary": lambda n: 1.0,
+    }
     return {token_hash(word, seed): weigh[weights](n) for word, n in Counter(words).items()}
 
 

@@ -6,7 +6,7 @@ import pytest
 from material import chinese_story, edited, page, run_script, story
 
 from scrapy_simdup import ConfigError, Detector
-from scrapy_simdup.compare import Fingerprinter, compare
+from scrapy_simdup import Fingerprinter, compare
 from scrapy_simdup.page.fingerprint import Fingerprint
 
 TALE = story("tale")
@@ -74,9 +74,6 @@ class TestCompare:
             compare(TALE, TALE, distance=3)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the module scrapy_simdup.compare hides the function of the same name"
-)
 def test_compare_is_the_function_in_whatever_order_names_are_imported():
     script = "from scrapy_simdup import Fingerprinter, compare; print(compare('a', 'a').near)"
     assert run_script(script) == "True\n"

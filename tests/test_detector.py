@@ -24,7 +24,7 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_simdup import ConfigError, Detector, StoreError
-from scrapy_simdup.compare import Fingerprinter, compare
+from scrapy_simdup import Fingerprinter, compare
 from scrapy_simdup.detector import page_key
 from scrapy_simdup.page.fingerprint import text_digest
 from scrapy_simdup.store.records import Record, View
@@ -198,6 +198,13 @@ class TestBestOfSeveralCandidates:
         verdict = detector.check(C, text=TALE)
         assert (verdict.kind, verdict.duplicate_of) == ("near", B)
         assert verdict.resemblance == compare(TALE, four).resemblance
+
+    def test_has_it_even_at_a_larger_distance(self, detector):
+        own, other = map(Fingerprinter().fingerprint, (TALE, edited(TALE, 1, words=4)))
+        self.keep(detector, A, own.simhash, other.sketch)
+        self.keep(detector, B, own.simhash ^ 0b1111, own.sketch)
+        verdict = detector.check(C, text=TALE)
+        assert (verdict.duplicate_of, verdict.distance, verdict.resemblance) == (B, 4, 1.0)
 
     def keep(self, detector, url, simhash, sketch):
         record = Record(
@@ -793,10 +800,12 @@ sys.stdin.read()
         output = run_script(
             """
 import os, sys
+import material
 from material import story
 from scrapy_simdup import Detector, StoreError
-detector = Detector(sys.argv[1])
+detector = Detector(sys.argv[1], extractor="material.blocking_extractor")
 print(detector.check("https://example.org/a", text=story("tale")).kind, flush=True)
+unfinished = detector.submit("https://example.org/block", "block " + story("block"))
 if os.fork() == 0:
     for use in (lambda: detector.check("https://example.org/b", text=story("b")), detector.info):
         try:
@@ -807,13 +816,15 @@ if os.fork() == 0:
     print("child closed", flush=True)
     os._exit(0)
 assert os.wait()[1] == 0
+material.extractors_may_go_on.set()
+print(unfinished.result().kind)
 print(detector.check("https://example.org/b", text=story("tale")).kind)
 detector.close()
 """,
             store_path,
         )
         assert output.split("\n") == [
-            "unique", "child: True", "child: True", "child closed", "exact", "",
+            "unique", "child: True", "child: True", "child closed", "unique", "exact", "",
         ]  # fmt: skip
 
     def test_two_processes_may_crawl_into_one_store(self, make_detector, store_path):

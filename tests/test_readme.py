@@ -101,7 +101,10 @@ PACKAGE = ROOT / "scrapy_simdup"
 CORE = [
     *PACKAGE.glob("page/*.py"),
     *PACKAGE.glob("store/*.py"),
-    *(PACKAGE / f"{n}.py" for n in ("config", "verdict", "detector", "compare", "work", "errors")),
+    *(
+        PACKAGE / f"{n}.py"
+        for n in ("config", "verdict", "detector", "decision", "pairwise", "work", "errors")
+    ),
 ]
 FACE = [path for path in PACKAGE.glob("*.py") if path not in CORE]
 

@@ -49,7 +49,7 @@ _INVISIBLE_ENTITY = re.compile(
     "|#x0*(?:ad|200b|200e|200f|2060|feff));",
     re.IGNORECASE,
 )
-_WBR = re.compile(r"</?wbr\s*/?>", re.IGNORECASE)
+_WBR = re.compile(r"</?wbr\b[^<>]*>", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^>]*?)\s*/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
@@ -89,9 +89,10 @@ class ContentExtractor:
     """Extracts the main text of pages, always in the same way.
 
     `extractor` is "trafilatura" or the dotted path of a callable `(html: str) -> str | None`. Pages
-    with more than `max_elements` tags are refused before they are parsed: this, and the limit of
-    the caller on the size of a body, bound the time of a page. Instances may be used from several
-    threads and pickled; trafilatura loads with the first page.
+    with more than `max_elements` tags, or a tag with more than 1,000 attributes, are refused before
+    they are parsed. This bounds the time of a page, but loosely: trafilatura needs about 0.1 ms a
+    tag, and 5 s for 500 tables in one another. A caller that cannot wait needs a timeout. Instances
+    may be used from several threads and pickled; trafilatura loads with the first page.
 
     Raises ValueError when `extractor` cannot be imported or called.
     """
@@ -175,7 +176,7 @@ def _callable_at(path: str) -> Callable[[str], str | None]:
     module, _, name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever a module does when it is imported
         raise ValueError(f"extractor {path!r} cannot be imported ({error}); {allowed}") from error
     if not callable(found):
         raise ValueError(f"extractor {path!r} is not callable; {allowed}")  # noqa: TRY004
@@ -218,8 +219,11 @@ def _load_trafilatura() -> Callable[[HtmlElement], str]:
 
 
 def _visible(html: str) -> str:
-    for character in _INVISIBLE:  # much faster than a regular expression, where there is none
-        html = html.replace(character, "")
+    for character in _INVISIBLE:
+        # Looking first is ten times as fast as replacing or a regular expression where there is
+        # none, which is nearly always.
+        if character in html:
+            html = html.replace(character, "")
     return _WBR.sub("", _INVISIBLE_ENTITY.sub("", html))
 
 
@@ -268,10 +272,10 @@ def _has_monstrous_tag(html: str) -> bool:
 
 
 def _title(tree: HtmlElement) -> str | None:
-    # In <head> first: an <svg> has titles as well.
-    for path in ("./head/title", ".//title", ".//h1"):
-        element = tree.find(path)
-        if element is not None and (title := " ".join(element.text_content().split())):
+    icons = {title for svg in tree.iter("svg") for title in svg.iter("title")}
+    titles = (title for title in tree.iter("title") if title not in icons)
+    for element in (*titles, *tree.iter("h1")):
+        if title := " ".join(element.text_content().split()):
             return title[:MAX_TITLE]
     return None
 

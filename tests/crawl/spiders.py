@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from scrapy import Field, FormRequest, Item, Request, Spider, signals
 from scrapy.http import TextResponse
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_simdup import DuplicatePage
 from scrapy_simdup.downloadermiddleware import SimdupDownloaderMiddleware
@@ -280,20 +279,25 @@ class Replacer:
         self.crawler.spider.extra["held"] = len(held)
 
 
-class Saboteur(BaseSpiderMiddleware):
-    """Breaks something of ours after five pages (log: after the first two responses)."""
+class Saboteur:
+    """A downloader middleware next to ours that breaks it after five kept pages (log: two)."""
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
+        self.crawler = crawler
         self.way = crawler.settings["SABOTAGE"]
         self.seen = 0
         crawler.signals.connect(self.closed, signal=signals.spider_closed)
 
-    def process_spider_input(self, response: Response) -> None:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
         self.seen += 1
         if self.seen == (2 if self.way == "log" else 5):
             middleware = self.crawler.get_downloader_middleware(SimdupDownloaderMiddleware)
             getattr(self, self.way)(middleware.session)
+        return response
 
     def close(self, session: Any) -> None:
         session.detector._store.close()

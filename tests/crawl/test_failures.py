@@ -33,7 +33,7 @@ def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Craw
         "CONCURRENT_REQUESTS": 12,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 12,
     }
-    breaking = {"SPIDER_MIDDLEWARES": {"crawl.spiders.Saboteur": 5}}
+    breaking = {"DOWNLOADER_MIDDLEWARES": {"crawl.spiders.Saboteur": 544}}
     jobs = [
         job(
             "Visitor",

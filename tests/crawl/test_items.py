@@ -69,23 +69,26 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crawl]:
 
 
 def prices(crawl: Crawl) -> list[str]:
-    return [item["price"] for item in crawl.items]
+    """Which items were delivered. Items are judged side by side: their order is not strict."""
+    return sorted(item["price"] for item in crawl.items)
 
 
 def test_each_text_is_delivered_once(done: dict[str, Crawl]) -> None:
-    assert prices(done["first"])[:3] == ["10", "20", "30"]
+    assert prices(done["first"]) == ["1", "1", "10", "2", "20", "30"]
 
 
 def test_duplicates_are_dropped_as_duplicate_items(done: dict[str, Crawl]) -> None:
     crawl = done["first"]
-    assert [(drop["type"], drop["item"]["price"], drop["kind"]) for drop in crawl.dropped] == [
-        ("DuplicateItem", "11", "exact"),
-        ("DuplicateItem", "21", "near"),
-        ("DuplicateItem", "10", "exact"),
-        ("DuplicateItem", "20", "exact"),
-        ("DuplicateItem", "11", "exact"),
+    assert sorted((drop["item"]["price"], drop["kind"]) for drop in crawl.dropped) == [
+        ("10", "exact"),
+        ("11", "exact"),
+        ("11", "exact"),
+        ("20", "exact"),
+        ("21", "near"),
     ]
-    assert crawl.dropped[1]["message"].startswith("near duplicate of /1 (distance ")
+    assert {drop["type"] for drop in crawl.dropped} == {"DuplicateItem"}
+    (near,) = [drop for drop in crawl.dropped if drop["kind"] == "near"]
+    assert near["message"].startswith("near duplicate of /1 (distance ")
     assert crawl.stats["item_dropped_reasons_count/DuplicateItem"] == 5
 
 
@@ -98,10 +101,10 @@ def test_pages_are_not_judged(done: dict[str, Crawl]) -> None:
 
 def test_items_without_the_fields_or_with_little_text_pass(done: dict[str, Crawl]) -> None:
     crawl = done["first"]
-    assert prices(crawl)[3:] == ["1", "1", "2"]
+    assert [price for price in prices(crawl) if len(price) == 1] == ["1", "1", "2"]
     assert (crawl.stat("skipped/empty_body"), crawl.stat("skipped/too_short")) == (2, 1)
     assert done["other fields"].stat("skipped/empty_body") == 3
-    assert prices(done["other fields"]) == ["10", "20", "11"]
+    assert prices(done["other fields"]) == ["10", "11", "20"]
 
 
 def test_the_stats_count_items(done: dict[str, Crawl]) -> None:
@@ -122,12 +125,13 @@ def test_the_stats_count_items(done: dict[str, Crawl]) -> None:
 
 
 def test_the_log_names_the_page_of_each_item(done: dict[str, Crawl]) -> None:
-    records = done["first"].records()[:5]
-    assert [record["url"] for record in records] == ["/1", "/2", *["/1-again"] * 3]
+    records = done["first"].records()[:5]  # those of the second run follow
+    assert sorted(record["url"] for record in records) == ["/1", *["/1-again"] * 3, "/2"]
     assert {record["duplicate_of"] for record in records} == {"/1"}
     assert {record["action"] for record in records} == {"drop"}
     assert [record["depth"] for record in records] == [0] * 5
-    assert records[0]["bytes"] == len("One\n" + text(1))
+    sizes = {record["url"]: record["bytes"] for record in records}
+    assert sizes["/1"] == len("One\n" + text(1))
 
 
 def test_nothing_delivered_first_is_dropped_by_the_second_run(done: dict[str, Crawl]) -> None:
@@ -137,17 +141,16 @@ def test_nothing_delivered_first_is_dropped_by_the_second_run(done: dict[str, Cr
     assert second.stat("dropped") == 5
 
 
-@pytest.mark.xfail(reason="an item is known by its number on the page only", strict=True)
 def test_an_item_that_a_new_one_pushes_down_is_not_its_own_duplicate(
     done: dict[str, Crawl],
 ) -> None:
     assert prices(done["before"]) == ["0", "1", "2"]
-    assert sorted(prices(done["after"])) == ["0", "1", "2", "3"]
+    assert prices(done["after"]) == ["0", "1", "2", "3"]
 
 
 def test_an_item_that_cannot_be_read_passes(done: dict[str, Crawl]) -> None:
     crawl = done["explosive"]
-    assert [item["path"] for item in crawl.items] == ["/1", "/2"]
+    assert sorted(item["path"] for item in crawl.items) == ["/1", "/2"]
     assert (crawl.stat("error/item"), crawl.stat("checked")) == (2, 0)
     (error,) = crawl.said("ERROR")
     assert "simdup: item failed for /1, which passes unjudged: bang" in error
@@ -155,7 +158,6 @@ def test_an_item_that_cannot_be_read_passes(done: dict[str, Crawl]) -> None:
 
 def test_tagged_items_carry_their_own_verdict(done: dict[str, Crawl]) -> None:
     crawl = done["tag"]
-    # Items of one page are processed together: those that need no look at their text come first.
     kinds = [(item["price"], item.get("simdup", {}).get("kind", "")) for item in crawl.items]
     assert sorted(kinds) == [
         ("1", ""),
@@ -169,16 +171,13 @@ def test_tagged_items_carry_their_own_verdict(done: dict[str, Crawl]) -> None:
 
 def test_the_wish_of_a_request_is_for_its_items(done: dict[str, Crawl]) -> None:
     crawl = done["wishes"]
-    alone = [item for item in crawl.items if item["price"] == "10"][1:]
-    untouched, tagged, invalid = alone
-    assert "simdup" not in untouched
-    assert crawl.stat("skipped/opt_out") == 1
-    assert tagged["simdup"]["kind"] == "exact"
-    assert "simdup" not in invalid
-    assert crawl.stat("error/config") == 1
+    # From /1, from the page not to be judged, tagged, and from the page with a senseless wish.
+    assert prices(crawl) == ["10", "10", "10", "10", "20"]
+    assert [item["simdup"]["kind"] for item in crawl.items if "simdup" in item] == ["exact"]
+    assert (crawl.stat("skipped/opt_out"), crawl.stat("error/config")) == (1, 1)
     (error,) = crawl.said("ERROR")
     assert "meta[\"simdup\"] = {'action': 'explode'}" in error
-    assert [drop["item"]["price"] for drop in crawl.dropped] == ["11", "10"]
+    assert sorted(drop["item"]["price"] for drop in crawl.dropped) == ["10", "11"]
 
 
 def test_nothing_is_worth_a_warning(done: dict[str, Crawl]) -> None:

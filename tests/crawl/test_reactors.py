@@ -138,7 +138,7 @@ class TestReactor:
 
     def test_items_are_judged(self, done: dict[str, Any], reactor: str) -> None:
         crawl = done[reactor][2]
-        assert [item["path"] for item in crawl.items] == ["/a", "/b"]
+        assert sorted(item["path"] for item in crawl.items) == ["/a", "/b"]
         assert len(crawl.dropped) == 2
 
     def test_nothing_is_worth_a_warning(self, done: dict[str, Any], reactor: str) -> None:
@@ -168,6 +168,6 @@ def test_two_crawlers_on_one_store_count_and_log_for_themselves(done: dict[str, 
         assert (crawl.stat("checked"), crawl.stat("dropped")) == (12, len(crawl.failed))
         assert crawl.stat("unique") == len(crawl.paths)
         records = crawl.records()
-        assert [record["url"] for record in records] == crawl.failed_paths
+        assert sorted(record["url"] for record in records) == sorted(crawl.failed_paths)
         assert {record["spider"] for record in records} <= {name}
     assert max(one.stat("store/pages"), two.stat("store/pages")) == len(SHARED)

@@ -34,12 +34,12 @@ def fingerprint(text: str, by: Fingerprinter = FINGERPRINTER) -> Fingerprint:
 EMOJI = "☀️🌊👩‍👩‍👧 محطة №5 ⚙️\u200f"
 
 GOLDEN = {
-    "en": (0, ""),
-    "de": (0, ""),
-    "zh-Hans": (0, ""),
-    "ja": (0, ""),
-    "th": (0, ""),
-    "ar": (0, ""),
+    "en": ("e61683ebe8d6dddc", "810134f5ed1b9ec7"),
+    "de": ("64152f9021bc7d92", "832b76138fbc6464"),
+    "zh-Hans": ("1c16dcad8b378a7f", "fb3b8500b9f19b12"),
+    "ja": ("584909d7a1eb28e3", "3ad353416ab01b80"),
+    "th": ("4fb8bbf80ef0c034", "d03964bda37e72b6"),
+    "ar": ("a9bd03dd82b723b8", "50d083f23e3e64bf"),
 }
 
 
@@ -55,7 +55,11 @@ def test_fingerprints_are_the_same_on_every_platform(
 
 @quick
 @given(
-    st.lists(st.sampled_from("the ferry across an estuary stopped for nine weeks".split())),
+    st.lists(
+        st.sampled_from(
+            ["the", "ferry", "across", "an", "estuary", "stopped", "for", "nine", "weeks"]
+        )
+    ),
     st.sampled_from(WEIGHTS),
     st.integers(0, 2**64 - 1),
 )
@@ -82,9 +86,7 @@ def test_a_fingerprint_is_made_of_the_slow_references(
 def test_unrelated_texts_of_any_language_do_not_come_near_each_other(
     texts: dict[str, tuple[str, str]],
 ) -> None:
-    found = [
-        (language, fingerprint(text)) for language, pair in texts.items() for text in pair
-    ]
+    found = [(language, fingerprint(text)) for language, pair in texts.items() for text in pair]
     for (language, a), (other, b) in combinations(found, 2):
         assert hamming(a.simhash, b.simhash) > 10, (language, other)
         assert resemblance(a.sketch, b.sketch) < 0.2, (language, other)
@@ -187,7 +189,7 @@ def test_an_option_out_of_range_is_refused_by_name_and_value(
 
 
 def test_fingerprints_and_their_makers_can_be_pickled(texts: dict[str, tuple[str, str]]) -> None:
-    text = texts["zh-Hans"][0]
+    text = texts["en"][0]
     maker = Fingerprinter(weights="tf", seed=3, min_tokens=12)
     found = fingerprint(text, maker)
     again = pickle.loads(pickle.dumps(maker))

@@ -645,8 +645,9 @@ environment.write(job)
         assert (get(environment, "ours"), get(environment, "committed")) == (b"1", b"1")
 
     def test_give_their_places_as_readers_back(self, open_environment, tmp_path):
-        open_environment().close()
-        reader = """
+        environment = open_environment()  # while it is open, nobody makes the list anew
+        with start_script(
+            """
 import sys
 from scrapy_simdup.store.environment import Environment
 environment = Environment.open(sys.argv[1], kind="trial")
@@ -654,10 +655,16 @@ def job(txn):
     print("inside", flush=True)
     sys.stdin.read()
 environment.read(job)
-"""
-        with start_script(reader, tmp_path / "store") as process:
+""",
+            tmp_path / "store",
+        ) as process:
             assert process.stdout.readline() == "inside\n"
             process.send_signal(signal.SIGKILL)
             process.wait(60)
-        environment = open_environment()
+        assert str(process.pid) in environment._env.readers()
+        run_script(
+            "import sys; from scrapy_simdup.store.environment import Environment;"
+            "Environment.open(sys.argv[1], kind='trial').close()",
+            tmp_path / "store",
+        )
         assert str(process.pid) not in environment._env.readers()

@@ -1,0 +1,500 @@
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import random
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
+from scrapy_simdup.page.fingerprint import Fingerprinter, text_digest
+from scrapy_simdup.page.simhash import hamming
+from scrapy_simdup.page.sketch import resemblance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXTRACTOR = ContentExtractor()
+FINGERPRINTER = Fingerprinter()
+
+FERRY = (
+    (
+        "The ferry across the estuary stopped for nine weeks while its chain was replaced, and the "
+        "two villages became so quiet that herons walked on the landing stage."
+    ),
+    (
+        "On the southern bank the bakery closed at noon, because its customers from the other side "
+        "stayed away; the baker repainted his van and learned to play the accordion."
+    ),
+    (
+        "On the northern bank the school bus took the long way round over the iron bridge, and the "
+        "children came home after dark with their homework done on their knees."
+    ),
+)
+VIOLIN = (
+    (
+        "Before a violin is varnished it hangs in the sun for a summer, where the wood darkens and "
+        "lets go of its last moisture without anybody touching it but the maker."
+    ),
+    (
+        "Old recipes call for linseed oil, resin from larch trees and a pigment of madder roots, "
+        "boiled so slowly that the pot has to be watched through two nights."
+    ),
+    (
+        "Each coat is thinner than a hair, and twelve coats take as many weeks; impatience shows "
+        "forever as a wrinkle under the light of the concert hall."
+    ),
+)
+CONSENT = (
+    (
+        "We and our many partners keep information on your device so that pages load faster, and so "
+        "that we know which of our programmes are liked best by which listeners."
+    ),
+    (
+        "You may accept all purposes, refuse them, or choose one by one; your choice is kept for half "
+        "a year and can be withdrawn through the link below every page of ours."
+    ),
+)
+MENU = "<nav><ul><li><a href='/'>Home</a></li><li><a href='/n'>News</a></li></ul></nav>"
+FOOTER = "<footer><p>Printed by nobody, <a href='/i'>imprint</a></p></footer>"
+
+
+def paragraphs(story: tuple[str, ...]) -> str:
+    return "".join(f"<p>{paragraph}</p>" for paragraph in story)
+
+
+def page(body: str, head: str = "<title>A page</title>") -> str:
+    return (
+        f'<!DOCTYPE html><html lang="en"><head>{head}</head>'
+        f"<body>{MENU}{body}{FOOTER}</body></html>"
+    )
+
+
+def article(story: tuple[str, ...], heading: str = "A heading") -> str:
+    return page(f"<main><h1>{heading}</h1>{paragraphs(story)}</main>")
+
+
+def text(html: str, extractor: ContentExtractor = EXTRACTOR) -> str:
+    return extractor.extract(html).texts[0]
+
+
+def reason(html: str, extractor: ContentExtractor = EXTRACTOR) -> str:
+    with pytest.raises(NoContent) as raised:
+        extractor.extract(html)
+    return raised.value.reason
+
+
+def are_near(a: str, b: str) -> bool:
+    one, other = FINGERPRINTER.fingerprint(text(a)), FINGERPRINTER.fingerprint(text(b))
+    assert one is not None
+    assert other is not None
+    near = hamming(one.simhash, other.simhash) <= 10
+    return near and resemblance(one.sketch, other.sketch) >= 0.6
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def test_the_story_is_extracted_without_menu_and_footer() -> None:
+    found = text(article(FERRY))
+    assert all(paragraph in found for paragraph in FERRY)
+    assert "News" not in found
+    assert "imprint" not in found
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        paragraphs(FERRY),
+        "<p>" + "<p>".join(FERRY),
+        "<main>" + paragraphs(FERRY) + "</main>",
+        "<body>\n" + "<br><br>\n".join(FERRY),
+        "<br>".join(FERRY),
+        "\n".join(FERRY),
+        "\ufeff  <div>" + paragraphs(FERRY),
+        "<head><title>A page</title></head>" + paragraphs(FERRY),
+        "<!-- x -->" * 20 + paragraphs(FERRY),
+    ],
+)
+def test_a_fragment_has_the_text_of_the_whole_document(fragment: str) -> None:
+    assert text_digest(text(fragment)) == text_digest("\n".join(FERRY))
+
+
+def test_different_fragments_are_different() -> None:
+    assert not are_near("<br>".join(FERRY), "<br>".join(VIOLIN))
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        "<?xml version='1.0' encoding='gbk'?>",
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://x/y.dtd" />',
+        "<html/>\n",
+        "<html lang='en' />",
+        '<meta charset="koi8-r">',
+        "\x00\x01",
+    ],
+)
+def test_an_odd_beginning_does_not_hide_the_text(prolog: str) -> None:
+    assert "Größe 尺寸" in text(f"{prolog}<body><p>Größe 尺寸</p>{paragraphs(FERRY)}</body>")
+
+
+def test_text_after_a_nul_is_not_lost() -> None:
+    begin, *rest = FERRY
+    cut = article((begin + "\x00", *rest))
+    assert text(cut) == text(article(FERRY))
+    assert text_digest(text(article((begin + "\x00", *VIOLIN)))) != text_digest(text(cut))
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "\x00",
+        "\x08",
+        "\x0b",
+        "\ufffe",
+        "\xad",
+        "\u200b",
+        "\u2060",
+        "\ufeff",
+        "<wbr>",
+        "<WBR/>",
+        "&shy;",
+        "&#173;",
+        "&#xAD;",
+        "&ZeroWidthSpace;",
+        "&#8203;",
+        "&#x200B;",
+    ],
+)
+def test_what_no_reader_sees_does_not_part_words(mark: str) -> None:
+    strewn = tuple(paragraph.replace("ea", f"e{mark}a") for paragraph in FERRY)
+    assert text_digest(text(article(strewn))) == text_digest(text(article(FERRY)))
+
+
+def test_a_lone_surrogate_does_no_harm() -> None:
+    assert FERRY[1] in text(article(("Lone \ud800 surrogate", *FERRY)))
+
+
+def test_the_text_does_not_depend_on_the_pages_before() -> None:
+    before = text(article(FERRY))
+    for _ in range(5):
+        text(article(VIOLIN))
+        text(article(FERRY))
+    assert text(article(FERRY)) == before
+
+
+def test_threads_extract_the_same() -> None:
+    pages = [article(FERRY), article(VIOLIN), "<br>".join(VIOLIN)] * 8
+    extractor = ContentExtractor()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(extractor.extract, pages)) == list(map(EXTRACTOR.extract, pages))
+
+
+# ---- title and language --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("<title> The\n ferry &amp; its chain </title>", "<h1>No</h1>", "The ferry & its chain"),
+        ("", "<svg><title>Icon</title></svg><h1>The <b>ferry</b></h1>", "The ferry"),
+        ("<title> </title>", "<h1>The <b>ferry</b></h1><h1>No</h1>", "The ferry"),
+        ("<title>Ferry</title>", "<svg><title>Icon</title></svg>", "Ferry"),
+        ("", "", None),
+        ("<title>" + "x" * 400 + "</title>", "", "x" * 300),
+    ],
+)
+def test_the_title_is_the_pages_or_its_first_heading(
+    head: str, body: str, title: str | None
+) -> None:
+    assert EXTRACTOR.extract(page(body + paragraphs(FERRY), head)).title == title
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [
+        ('<html lang="zh-Hant-TW">', "zh-Hant-TW"),
+        ("<html lang=' de '>", "de"),
+        ('<html xml:lang="pt_BR">', "pt_BR"),
+        ('<html lang="">', None),
+        ('<html lang="{{ lang }}">', None),
+        ("<html>", None),
+    ],
+)
+def test_the_language_is_the_declared_one(tag: str, language: str | None) -> None:
+    assert EXTRACTOR.extract(f"{tag}<body>{paragraphs(FERRY)}").language == language
+
+
+# ---- is it the story? ----------------------------------------------------------------------------
+
+
+def test_a_story_in_an_aside_is_not_replaced_by_the_consent_text() -> None:
+    def radio(story: tuple[str, ...]) -> str:
+        consent = f"<div class='layer'><h2>Your choice</h2>{paragraphs(CONSENT)}</div>"
+        return page(f"{consent}<div><aside><h1>A story</h1>{paragraphs(story)}</aside></div>")
+
+    assert not are_near(radio(FERRY), radio(VIOLIN))
+    assert are_near(radio(FERRY), article(FERRY))
+
+
+def test_a_page_that_may_be_about_its_aside_is_not_judged() -> None:
+    consent = f"<div class='layer'><h2>Your choice</h2>{paragraphs(CONSENT)}</div>"
+    assert reason(page(f"{consent}<aside>{paragraphs(FERRY)}</aside>")) == "no_text"
+
+
+def test_a_long_article_with_an_aside_is_itself() -> None:
+    aside = f"<aside>{paragraphs(CONSENT)}</aside>"
+    with_aside = page(f"<main><h1>A</h1>{paragraphs(FERRY + VIOLIN)}</main>{aside}")
+    found = text(with_aside)
+    assert FERRY[0] in found
+    assert CONSENT[0] not in found
+
+
+def shell(data: str) -> str:
+    loading = "<p>Stories are shown here once the page has finished loading; if nothing appears, "
+    return page(f"<div id='app'>{loading} please switch on scripts for this site.</p></div>{data}")
+
+
+def json_ld(body: str, kind: str = "application/ld+json") -> str:
+    data = {"@graph": [{"@type": "WebPage"}, {"@type": "NewsArticle", "articleBody": body}]}
+    return f'<script type="{kind}">{json.dumps(data)}</script>'
+
+
+def test_an_article_that_only_search_engines_are_shown_is_read() -> None:
+    pages = [shell(json_ld("\n\n".join(story))) for story in (FERRY, VIOLIN)]
+    assert not are_near(*pages)
+    assert are_near(pages[0], article(FERRY))
+
+
+def test_escaped_markup_in_such_an_article_is_not_text() -> None:
+    body = "".join(f"&lt;p class=&quot;t&quot;&gt;{part} &amp;uuml;&lt;/p&gt;" for part in FERRY)
+    found = text(shell(json_ld(body)))
+    assert "class" not in found
+    assert "<" not in found
+    assert FERRY[2] + " ü" in found
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        '<script type="application/ld+json">{"articleBody": "cut off</script>',
+        f'<script type="application/ld+json">"articleBody"{"[" * 100_000}</script>',
+        json_ld("too short to be the article"),
+        json_ld(""),
+        json_ld("\n".join(VIOLIN), kind="text/plain"),
+    ],
+)
+def test_other_data_of_a_page_changes_nothing(data: str) -> None:
+    plain = page(f"<main>{paragraphs(FERRY)}</main>")
+    assert text(plain.replace("</body>", data + "</body>")) == text(plain)
+
+
+def state(story: tuple[str, ...]) -> str:
+    data = {"props": {"article": {"paragraphs": list(story)}, "build": "Qk1t" * 200}}
+    return f'<script type="application/json">{json.dumps(data)}</script>'
+
+
+def test_a_shell_whose_story_waits_in_a_script_is_not_judged() -> None:
+    assert reason(shell(state(FERRY))) == "no_text"
+    zh = (
+        "老城区的修伞匠今年七十三岁，每天早上六点就把工具箱摆到桥头，下雨的日子年轻人围着他拍照。"
+        * 3
+    )
+    assert reason(shell(state((zh, zh + "完")))) == "no_text"
+
+
+def test_a_page_that_shows_the_story_it_carries_in_a_script_is_itself() -> None:
+    shown = article(FERRY)
+    assert text(shown.replace("</body>", state(FERRY) + "</body>")) == text(shown)
+    assert text(shell(state(("short", "x" * 5000)))) == text(shell(""))
+
+
+# ---- pages without text, or with too much of everything -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        " \n\t",
+        "\x00\x00",
+        "<html></html>",
+        "<html><body><script>var a = 1;</script></body></html>",
+        "<!-- nothing -->",
+        "<frameset><frame src=a><frame src=b></frameset>",
+        "<img src=a.png>",
+    ],
+)
+def test_a_page_without_text_says_so(html: str) -> None:
+    assert reason(html) == "no_text"
+
+
+def test_a_page_with_too_many_elements_is_not_parsed() -> None:
+    extractor = ContentExtractor(max_elements=50)
+    assert reason("<b>x</b>" * 26 + paragraphs(FERRY), extractor) == "too_many_elements"
+    assert FERRY[0] in text(paragraphs(FERRY), extractor)
+
+
+def test_a_tag_with_thousands_of_attributes_is_not_parsed() -> None:
+    attributes = " ".join(f"a{i}=1" for i in range(200_000))
+    assert reason(f"<p {attributes}>{FERRY[0]}") == "too_many_elements"
+    path = " ".join(f"{i} {i}" for i in range(5000))
+    assert FERRY[0] in text(page(f"<svg><path d='M {path}'/></svg>{paragraphs(FERRY)}"))
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "x-y"])
+def test_a_page_nested_too_deep_to_be_read_whole_is_not_judged(tag: str) -> None:
+    assert reason(paragraphs(FERRY) + f"<{tag}>" * 100_000 + "different") == "extraction_failed"
+
+
+@pytest.mark.parametrize("tag", ["div", "span", "blockquote", "ul><li", "font"])
+def test_a_page_nested_hundreds_of_levels_deep_is_read_whole(tag: str) -> None:
+    assert FERRY[2] in text(f"<{tag}>" * 900 + paragraphs(FERRY))
+
+
+def test_a_page_of_many_megabytes_in_one_element_is_read_whole() -> None:
+    assert "last word" in text("<p>" + "word " * 2_200_000 + "last word")
+
+
+MARKUP = re.compile(r"\S+").findall(
+    "<p> <html> <body> </p> <table> <td> <!-- --> <![CDATA[ ]]> <script> <a <h1> &#0; &#xD800; & "
+    "< > \" ' = <li> <pre> <br> <svg> <title> <frameset> <wbr> &shy; \ud800 \x00 word"
+)
+
+
+def content_or_reason(html: str) -> Content | str:
+    try:
+        return EXTRACTOR.extract(html)
+    except NoContent as error:
+        return error.reason
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    st.one_of(
+        st.text(max_size=80),
+        st.binary(max_size=400).map(lambda data: data.decode("latin-1")),
+        st.binary(max_size=400).map(lambda data: data.decode("utf-8", "replace")),
+        st.lists(st.sampled_from(MARKUP), max_size=30).map(" ".join),
+    )
+)
+def test_whatever_comes_there_is_content_or_a_reason(html: str) -> None:
+    found = content_or_reason(html)
+    if isinstance(found, Content):
+        assert found.texts
+        assert all(view.strip() for view in found.texts)
+    else:
+        assert found in ("no_text", "extraction_failed")
+
+
+def test_binary_junk_is_content_or_a_reason() -> None:
+    junk = random.Random(1).randbytes(200_000)
+    for html in (
+        junk.decode("latin-1"),
+        junk.decode("utf-8", "replace"),
+        f"%PDF-1.7\n{junk.hex()}",
+    ):
+        found = content_or_reason(html)
+        assert isinstance(found, Content) or found in ("no_text", "extraction_failed")
+
+
+def test_a_reason_survives_pickling() -> None:
+    assert pickle.loads(pickle.dumps(NoContent("no_text"))).reason == "no_text"
+
+
+# ---- extractors ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def custom(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], ContentExtractor]:
+    def make(extract: object) -> ContentExtractor:
+        module = ModuleType("my_extractors")
+        module.extract = extract  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "my_extractors", module)
+        return ContentExtractor("my_extractors.extract")
+
+    return make
+
+
+def test_an_extractor_of_ones_own_gets_the_html(
+    custom: Callable[[object], ContentExtractor],
+) -> None:
+    extractor = custom(lambda html: html.partition("<h1>")[2][:9])
+    content = extractor.extract(article(FERRY))
+    assert content == Content(texts=("A heading",), title="A page", language="en")
+    assert extractor.identity["extractor"] == "my_extractors.extract"
+
+
+def test_an_extractor_that_finds_nothing_leaves_no_text(
+    custom: Callable[[object], ContentExtractor],
+) -> None:
+    assert reason(article(FERRY), custom(lambda html: None)) == "no_text"
+    assert reason(article(FERRY), custom(lambda html: " \n")) == "no_text"
+
+
+def test_an_extractor_that_fails_is_told_with_its_exception(
+    custom: Callable[[object], ContentExtractor],
+) -> None:
+    for fails, kind in ((lambda html: {}["x"], KeyError), (lambda html: b"bytes", TypeError)):
+        with pytest.raises(NoContent) as raised:
+            custom(fails).extract(article(FERRY))
+        assert raised.value.reason == "extraction_failed"
+        assert isinstance(raised.value.__cause__, kind)
+
+
+def test_an_extractor_of_ones_own_may_read_what_libxml2_cannot(
+    custom: Callable[[object], ContentExtractor],
+) -> None:
+    content = custom(lambda html: "found").extract("<div>" * 50_000)
+    assert content == Content(texts=("found",), title=None, language=None)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "trafilatur", "no_such_module.extract", "json.no_such_name", "string.digits", "..x"],
+)
+def test_an_extractor_that_cannot_be_used_is_refused_by_name(path: str) -> None:
+    with pytest.raises(ValueError, match=r"'trafilatura' and the dotted path") as raised:
+        ContentExtractor(path)
+    assert repr(path) in str(raised.value)
+
+
+def test_the_identity_names_all_that_changes_a_text() -> None:
+    assert EXTRACTOR.identity.keys() == {"extractor", "content", "trafilatura", "libxml2"}
+    assert EXTRACTOR.identity["extractor"] == "trafilatura"
+
+
+def test_an_extractor_can_be_pickled_after_use() -> None:
+    text(article(FERRY))
+    again = pickle.loads(pickle.dumps(ContentExtractor(max_elements=500)))
+    assert again.max_elements == 500
+    assert text(article(FERRY), again) == text(article(FERRY))
+
+
+def test_extraction_is_silent(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for html in ("", "<html></html>", "<p>x", article(FERRY)):
+        content_or_reason(html)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_level_that_somebody_chose_stays() -> None:
+    logger = logging.getLogger("trafilatura")
+    before = logger.level
+    try:
+        logger.setLevel(logging.INFO)
+        text(article(FERRY), ContentExtractor())
+        assert logger.level == logging.INFO
+    finally:
+        logger.setLevel(before)
