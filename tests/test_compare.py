@@ -5,7 +5,7 @@ import itertools
 import pytest
 from material import chinese_story, edited, page, run_script, story
 
-from scrapy_simdup import ConfigError, Detector
+from scrapy_simdup import ConfigError, Detector, Fingerprinter, compare
 from scrapy_simdup import Fingerprinter, compare
 from scrapy_simdup.page.fingerprint import Fingerprint
 

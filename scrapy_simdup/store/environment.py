@@ -18,8 +18,6 @@ import errno
 import json
 import os
 import shutil
-import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import lmdb
 
 from scrapy_simdup.errors import StoreError
+from scrapy_simdup.store.datafile import check_data_file, not_writable, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +48,6 @@ _MAX_GROWTHS = 24
 _MAX_DATABASES = 16
 _MAX_READERS = 510
 _OPEN_ATTEMPTS = 6
-
-# mdb.c of LMDB 0.9 (data format 1): page header, then struct MDB_meta.
-_META = struct.Struct("=16xII8xQI92xQQ")
-_META_MAGIC = 0xBEEFC0DE
-_META_SIZE = _META.size
 
 _registry: dict[tuple[int, int], Environment] = {}
 _registry_lock = threading.Lock()
@@ -117,7 +111,7 @@ class Environment:
                     raise StoreError(f"{known.name} is open for reading in this process; close it")
                 known._users += 1
                 return known
-            _check_data_file(folder)
+            check_data_file(folder)
             env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=sync, readonly=readonly)
             self = cls(env, folder, kind, readonly)
             try:
@@ -407,12 +401,12 @@ def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lm
             if map_size < _SMALLEST_MAP:
                 raise StoreError(f"store {str(folder)!r}: no address space: {error}") from error
         except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
-            raise _garbage(folder) from error
+            raise unreadable(folder) from error
         except (lmdb.ReadonlyError, PermissionError) as error:
-            raise _denied(folder) from error
+            raise not_writable(folder) from error
         except lmdb.Error as error:
             if "ermission denied" in str(error) or "Read-only" in str(error):
-                raise _denied(folder) from error
+                raise not_writable(folder) from error
             if "already open" in str(error):
                 raise StoreError(
                     f"store {str(folder)!r} is open in this process already, not by scrapy-simdup, "
@@ -422,79 +416,3 @@ def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lm
             if attempt >= _OPEN_ATTEMPTS:
                 raise StoreError(f"store {str(folder)!r} cannot be opened: {error}") from error
             time.sleep(0.02 * attempt)
-
-
-def _garbage(folder: Path) -> StoreError:
-    return StoreError(
-        f"store {str(folder)!r} does not hold a readable store (data.mdb is damaged or of another "
-        "program); nothing was changed. Restore a copy, move it away, or use another store"
-    )
-
-
-def _denied(folder: Path) -> StoreError:
-    return StoreError(
-        f"store {str(folder)!r} is not writable for this user; change its permissions or "
-        "choose another folder"
-    )
-
-
-def _check_data_file(folder: Path) -> None:
-    """Refuse a data file that cannot be mapped safely, before it is mapped."""
-    data = folder / "data.mdb"
-    for attempt in range(_OPEN_ATTEMPTS):
-        try:
-            with data.open("rb") as file:
-                head = file.read(2 * 65536)
-                size = os.fstat(file.fileno()).st_size
-        except FileNotFoundError:
-            return
-        except PermissionError as error:
-            raise _denied(folder) from error
-        except OSError as error:
-            raise _garbage(folder) from error
-        wanted = _wanted_size(head)
-        if wanted is not None and size >= wanted:
-            return
-        # Another process may be writing its first pages just now.
-        time.sleep(0.02 * (attempt + 1))
-    if wanted is None:
-        raise _garbage(folder)
-    if _survives_reading(folder):
-        # The last pages were given back before they were ever written: legal, and harmless.
-        return
-    raise StoreError(
-        f"store {str(folder)!r} is truncated: data.mdb has {size} bytes of {wanted}; nothing was "
-        "changed. Restore a copy, move it away, or use another store"
-    )
-
-
-def _wanted_size(head: bytes) -> int | None:
-    """Return the file size that the newer of the two meta pages implies, None if there is none."""
-    if len(head) < _META_SIZE:
-        return None
-    magic, version, _, page_size, last_page, txnid = _META.unpack_from(head)
-    if magic != _META_MAGIC or page_size not in range(256, 65537):
-        return None
-    if version != 1:
-        return 0  # LMDB 1.0 keeps other meta pages; the library checks them itself
-    if len(head) < page_size + _META_SIZE:
-        return None
-    second = _META.unpack_from(head, page_size)
-    if second[0] == _META_MAGIC and second[5] > txnid:
-        last_page = second[4]
-    return int((last_page + 1) * page_size)
-
-
-_READ_ALL = """
-import os, sys, lmdb
-env = lmdb.open(sys.argv[1], readonly=True, max_dbs=32)
-env.copyfd(os.open(os.devnull, os.O_WRONLY), compact=True)
-"""
-
-
-def _survives_reading(folder: Path) -> bool:
-    """Read every page, free list included, in a process that a hole in the file may end."""
-    done = subprocess.run(  # noqa: S603 - our own interpreter, our own constant
-        [sys.executable, "-c", _READ_ALL, str(folder)], capture_output=True, check=False
-    )
-    return done.returncode == 0

@@ -15,7 +15,7 @@ import pytest
 from material import run_script, start_script
 
 from scrapy_simdup import StoreError
-from scrapy_simdup.store import environment as environment_module
+from scrapy_simdup.store import datafile
 from scrapy_simdup.store.environment import SCHEMA, Environment
 
 PAGE = mmap.PAGESIZE
@@ -335,7 +335,7 @@ def last_page_is_free(folder, last):
     if last in root_pages:
         return False
     (copy / "data.mdb").write_bytes(data[: last * PAGE])
-    return environment_module._survives_reading(copy)
+    return datafile.survives_reading(copy)
 
 
 class TestWriting:
