@@ -27,7 +27,8 @@ from scrapy_simdup.config import Config
 from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.page.content import ContentExtractor, NoContent
-from scrapy_simdup.page.fingerprint import Fingerprinter, text_digest
+from scrapy_simdup.page.features import normalise
+from scrapy_simdup.page.fingerprint import Fingerprinter, normalised_digest
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.store.records import View
 from scrapy_simdup.verdict import Verdict
@@ -263,8 +264,9 @@ class Detector:
             raise _Skip("extraction_failed") from error
         views = []
         state = "no_features"
-        for text in texts:
-            fingerprint = self._fingerprinter.fingerprint(text)
+        normalised = [normalise(text) for text in texts]
+        for text in normalised:
+            fingerprint = self._fingerprinter.fingerprint_normalised(text)
             found = self._fingerprinter.state(fingerprint)
             if fingerprint is None or found is not None:
                 state = found or state
@@ -282,7 +284,7 @@ class Detector:
             raise _Skip(state)
         kept = "\n\f".join(texts).encode("utf-8", "replace") if self.config.keep_text else b""
         return Analysis(
-            text_digest=text_digest(texts[0], self.config.seed),
+            text_digest=normalised_digest(normalised[0], self.config.seed),
             views=tuple(dict.fromkeys(views)),
             title=_storable(title)[:300] if title else None,
             language=language,

@@ -6,7 +6,6 @@ import pytest
 from material import chinese_story, edited, page, run_script, story
 
 from scrapy_simdup import ConfigError, Detector, Fingerprinter, compare
-from scrapy_simdup import Fingerprinter, compare
 from scrapy_simdup.page.fingerprint import Fingerprint
 
 TALE = story("tale")

@@ -24,7 +24,6 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_simdup import ConfigError, Detector, Fingerprinter, StoreError, compare
-from scrapy_simdup import Fingerprinter, compare
 from scrapy_simdup.detector import page_key
 from scrapy_simdup.page.fingerprint import text_digest
 from scrapy_simdup.store.records import Record, View
