@@ -38,7 +38,7 @@ FIELDS: Final[dict[str, str]] = {
     "title": "title of the page, or null",
     "action": "drop, drop_items or tag; for a near miss: pass",
     "bytes": "size of the body",
-    "depth": "depth of the request, or null",
+    "depth": "depth of the request",
 }
 
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")

@@ -119,6 +119,10 @@ class Detector:
         """Return what the store holds."""
         return self._store.info()
 
+    def load(self) -> None:
+        """Import now what the first page would import, so that nothing waits for it later."""
+        self._extractor.load()
+
     def check(
         self,
         url: str,

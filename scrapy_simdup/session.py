@@ -23,6 +23,7 @@ from scrapy_simdup.crawlstats import CLUSTER_ALERTS, CrawlStats
 from scrapy_simdup.detector import Detector
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.verdict import Verdict
+from scrapy_simdup.work import ShortSwitchInterval
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -66,10 +67,13 @@ class Session:
         except BaseException:
             self.detector.close()
             raise
+        self._quick_loop = ShortSwitchInterval()
         self.detector.on_timing = self.stats.timing
+        self.detector.load()
 
     def announce(self) -> None:
-        """Log the effective configuration and what the store holds."""
+        """The crawl starts: log the effective configuration and what the store holds."""
+        self._quick_loop.enter()
         info = self.detector.info()
         options = {name: getattr(self.config, name) for name in _SHOWN}
         options.update(
@@ -196,6 +200,7 @@ class Session:
             extra={"spider": self.crawler.spider},
         )
         self.detector.close()
+        self._quick_loop.leave()
         if self.log is not None:
             self.log.close()
 

@@ -2,11 +2,13 @@
 
 ``GroupCommitter`` is the store's thread: it takes what is queued, runs it in one transaction, and
 answers when that is durable. ``Analyst`` is the thread that extracts and fingerprints, with a limit
-of time for each page. Neither knows what the work is about.
+of time for each page. ``ShortSwitchInterval`` keeps an event loop beside them quick. None of them
+knows what the work is about.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from concurrent.futures import Future, InvalidStateError
@@ -16,6 +18,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: Seconds after which a busy thread gives way, while an event loop runs beside it.
+_SWITCH_INTERVAL = 0.0002
 
 T = TypeVar("T")
 Transaction = TypeVar("Transaction")
@@ -227,3 +232,29 @@ def _finish(future: Future[Any], *, result: Any = None, error: BaseException | N
             future.set_exception(error)
     except InvalidStateError:
         pass
+
+
+class ShortSwitchInterval:
+    """While at least one is entered, a busy thread gives the GIL away after 0.2 ms, not after 5 ms.
+
+    An event loop gives it away with every system call, some ten a page, and would each time wait
+    for the analyst's thread: measured in a crawl at full load, the loop was up to 80 ms late, and
+    20 ms with this, at the same pages a second. The interval is one for the whole process.
+    """
+
+    _lock = threading.Lock()
+    _entered = 0
+    _before = 0.0
+
+    def enter(self) -> None:
+        with self._lock:
+            if ShortSwitchInterval._entered == 0:
+                ShortSwitchInterval._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, _SWITCH_INTERVAL))
+            ShortSwitchInterval._entered += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            ShortSwitchInterval._entered -= 1
+            if ShortSwitchInterval._entered == 0:
+                sys.setswitchinterval(self._before)

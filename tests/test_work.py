@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from typing import Any
 
 import pytest
 
-from scrapy_simdup.work import Analyst, GroupCommitter
+from scrapy_simdup.work import Analyst, GroupCommitter, ShortSwitchInterval
 
 SOON = 20.0  # no test waits that long unless something hangs
 LIMIT = 0.3  # for a task that hangs; others must be done within
@@ -311,3 +312,27 @@ class TestAnalyst:
         before = threading.active_count()
         make_analyst()
         assert threading.active_count() == before
+
+
+class TestShortSwitchInterval:
+    def test_holds_until_the_last_one_leaves(self):
+        before = sys.getswitchinterval()
+        first, second = ShortSwitchInterval(), ShortSwitchInterval()
+        first.enter()
+        second.enter()
+        first.leave()
+        assert sys.getswitchinterval() == pytest.approx(0.0002)
+        second.leave()
+        assert sys.getswitchinterval() == pytest.approx(before)
+
+    def test_never_makes_it_longer(self):
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(0.0001)
+        try:
+            interval = ShortSwitchInterval()
+            interval.enter()
+            assert sys.getswitchinterval() == pytest.approx(0.0001)
+            interval.leave()
+            assert sys.getswitchinterval() == pytest.approx(0.0001)
+        finally:
+            sys.setswitchinterval(before)

@@ -92,7 +92,7 @@ class ContentExtractor:
     with more than `max_elements` tags, or a tag with more than 1,000 attributes, are refused before
     they are parsed. This bounds the time of a page, but loosely: trafilatura needs about 0.1 ms a
     tag, and 5 s for 500 tables in one another. A caller that cannot wait needs a timeout. Instances
-    may be used from several threads and pickled; trafilatura loads with the first page.
+    may be used from several threads and pickled; trafilatura loads with the first page, or by :meth:`load`.
 
     Raises ValueError when `extractor` cannot be imported or called.
     """
@@ -102,6 +102,11 @@ class ContentExtractor:
         self.max_elements = max_elements
         self._custom = None if extractor == DEFAULT_EXTRACTOR else _callable_at(extractor)
         self._trafilatura: Callable[[HtmlElement], str] | None = None
+
+    def load(self) -> None:
+        """Import trafilatura now. It holds the GIL for some 150 ms, which a crawl would notice."""
+        if self._custom is None and self._trafilatura is None:
+            self._trafilatura = _load_trafilatura()
 
     def __reduce__(self) -> tuple[type[ContentExtractor], tuple[str, int]]:
         return ContentExtractor, (self.extractor, self.max_elements)
@@ -143,8 +148,8 @@ class ContentExtractor:
     def _extract(self, html: str) -> Content:
         if self._custom is not None:
             return self._extract_custom(self._custom, html)
-        if self._trafilatura is None:
-            self._trafilatura = _load_trafilatura()
+        self.load()
+        assert self._trafilatura is not None
         tree = _parse(html)
         text = self._trafilatura(tree)
         # A long text is hardly ever the wrong one, and the checks would cost on every page.
