@@ -189,7 +189,7 @@ class Config:
     timeout: float = _option(
         30.0,
         _real(0.0, 86_400.0, above=True),
-        "seconds after which a page goes on unjudged, if its main text is not there yet",
+        "seconds that the extraction of a page may take, from its turn on; then it goes on unjudged",
     )
     max_body_bytes: int = _option(5_000_000, _integer(1), "larger bodies are not judged")
     max_elements: int = _option(100_000, _integer(1), "pages with more tags are not judged")

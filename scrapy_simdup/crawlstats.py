@@ -167,6 +167,6 @@ def human_bytes(number: float) -> str:
         return f"{number:.0f} bytes"
     for unit in ("kB", "MB", "GB"):
         number /= 1000
-        if number < 1000:
+        if round(number, 1) < 1000:
             return f"{number:.1f} {unit}"
     return f"{number / 1000:.1f} TB"

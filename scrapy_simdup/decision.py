@@ -149,6 +149,7 @@ class Decision:
                 return revisit
             if comparison.near:
                 return self._duplicate(txn, page_id, record, best_id, best, "simhash", comparison)
+            assert comparison.distance is not None, "both have views"
             refused = NearMiss(
                 url=best.url,
                 distance=comparison.distance,
@@ -275,4 +276,7 @@ def _measured(
 
 
 def _host(url: str) -> str:
-    return urlsplit(url).netloc.lower()
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:  # no URL that could be requested
+        return url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,7 @@ class Fingerprinter:
     """
 
     def __init__(self, **options: Any) -> None:
-        config = Config.from_options(options)
-        self._rules = page_fingerprint.Fingerprinter(
-            weights=config.weights, seed=config.seed, min_tokens=config.min_tokens
-        )
+        self._rules = _rules(Config.from_options(options))
 
     def fingerprint(self, text: str) -> Fingerprint | None:
         """Return simhash (64 bits), sketch (256 bytes), number of tokens and of distinct shingles.
@@ -47,9 +45,7 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
     nothing to extract) are near only if they are the same.
     """
     config = Config.from_options(options)
-    fingerprinter = page_fingerprint.Fingerprinter(
-        weights=config.weights, seed=config.seed, min_tokens=config.min_tokens
-    )
+    fingerprinter = _rules(config)
     extractor = ContentExtractor(config.extractor, config.max_elements)
     first, second = _texts(a, extractor), _texts(b, extractor)
     views = [
@@ -61,12 +57,7 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
         and page_fingerprint.text_digest(first[0]) == page_fingerprint.text_digest(second[0])
     )
     if not views[0] or not views[1]:
-        return Comparison(
-            distance=None,  # type: ignore[arg-type]
-            resemblance=None,
-            containment=None,
-            near=same,
-        )
+        return Comparison(distance=None, resemblance=None, containment=None, near=same)
     judged = [[view for view in page if fingerprinter.state(view) is None] for page in views]
     comparison = compare_views(
         judged[0] or views[0],
@@ -80,6 +71,14 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
         resemblance=comparison.resemblance,
         containment=comparison.containment,
         near=near,
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _rules(config: Config) -> page_fingerprint.Fingerprinter:
+    """One instance for many comparisons: each would load jieba's dictionary anew."""
+    return page_fingerprint.Fingerprinter(
+        weights=config.weights, seed=config.seed, min_tokens=config.min_tokens
     )
 
 

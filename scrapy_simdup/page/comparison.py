@@ -28,9 +28,10 @@ class Comparison:
     """How alike two pages are, in their most similar pair of views.
 
     `distance` in bits; `resemblance` and `containment` 0 … 1, or None where a view has no sketch.
+    All three are None where one of the two has no features at all.
     """
 
-    distance: int
+    distance: int | None
     resemblance: float | None
     containment: float | None
     near: bool
@@ -55,15 +56,14 @@ def compare_views(
     """
     if not a or not b:
         raise ValueError("a page without a view cannot be compared")
-    return max(
-        (_compare(one, other, max_distance, min_resemblance) for one in a for other in b),
-        key=lambda pair: (
-            pair.near,
-            pair.distance <= max_distance,
-            -1.0 if pair.resemblance is None else pair.resemblance,
-            -pair.distance,
-        ),
-    )
+    pairs = [_compare(one, other, max_distance, min_resemblance) for one in a for other in b]
+    return max(pairs, key=lambda pair: _rank(pair, max_distance))
+
+
+def _rank(pair: Comparison, max_distance: int) -> tuple[bool, bool, float, int]:
+    assert pair.distance is not None, "both have features"
+    alike = -1.0 if pair.resemblance is None else pair.resemblance
+    return pair.near, pair.distance <= max_distance, alike, -pair.distance
 
 
 def _compare(a: View, b: View, max_distance: int, min_resemblance: float | None) -> Comparison:

@@ -18,6 +18,8 @@ from scrapy_simdup.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
+DATA_FILE = "data.mdb"
+
 _ATTEMPTS = 6
 
 # mdb.c of LMDB 0.9 (data format 1): page header, then struct MDB_meta.
@@ -42,7 +44,7 @@ def not_writable(folder: Path) -> StoreError:
 
 def check_data_file(folder: Path) -> None:
     """Refuse a data file that cannot be mapped safely, before it is mapped."""
-    data = folder / "data.mdb"
+    data = folder / DATA_FILE
     for attempt in range(_ATTEMPTS):
         try:
             with data.open("rb") as file:
@@ -68,6 +70,23 @@ def check_data_file(folder: Path) -> None:
         f"store {str(folder)!r} is truncated: data.mdb has {size} bytes of {wanted}; nothing was "
         "changed. Restore a copy, move it away, or use another store"
     )
+
+
+def move_in(place: Path, folder: Path) -> None:
+    """Give the finished data file of *place* to *folder*, unless that has got one meanwhile."""
+    try:
+        os.link(place / DATA_FILE, folder / DATA_FILE)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if not (folder / DATA_FILE).exists():
+            (place / DATA_FILE).replace(folder / DATA_FILE)
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _wanted_size(head: bytes) -> int | None:

@@ -28,7 +28,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import lmdb
 
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.datafile import check_data_file, not_writable, unreadable
+from scrapy_simdup.store.datafile import (
+    DATA_FILE,
+    check_data_file,
+    move_in,
+    not_writable,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,6 +117,8 @@ class Environment:
                     raise StoreError(f"{known.name} is open for reading in this process; close it")
                 known._users += 1
                 return known
+            if not readonly and not (folder / DATA_FILE).exists():
+                cls._create(folder, kind, map_size)
             check_data_file(folder)
             env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=sync, readonly=readonly)
             self = cls(env, folder, kind, readonly)
@@ -123,6 +131,20 @@ class Environment:
             if self._key is not None:
                 _registry[self._key] = self
             return self
+
+    @classmethod
+    def _create(cls, folder: Path, kind: str, map_size: int | None) -> None:
+        """Make a store beside and move it in whole, so that nobody ever finds half of one."""
+        try:
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as place:
+                env = _open_lmdb(Path(place), map_size or _MAP_SIZE, sync=True, readonly=False)
+                try:
+                    cls(env, Path(place), kind, readonly=False)._prepare(kind)
+                finally:
+                    env.close()
+                move_in(Path(place), folder)
+        except OSError as error:
+            raise not_writable(folder) from error
 
     @classmethod
     def _open_temporary(cls, kind: str, map_size: int | None) -> Environment:
@@ -358,7 +380,7 @@ def _prepare_folder(path: str | os.PathLike[str], readonly: bool) -> Path:
         if folder.exists() and not folder.is_dir():
             raise StoreError(f"store {str(folder)!r} is a file; a store is a folder of its own")
         if readonly:
-            if not (folder / "data.mdb").exists():
+            if not (folder / DATA_FILE).exists():
                 raise StoreError(f"there is no store at {str(folder)!r}")
         else:
             folder.mkdir(parents=True, exist_ok=True)
@@ -374,7 +396,7 @@ def _prepare_folder(path: str | os.PathLike[str], readonly: bool) -> Path:
 
 def _file_key(folder: Path) -> tuple[int, int] | None:
     try:
-        stat = (folder / "data.mdb").stat()
+        stat = (folder / DATA_FILE).stat()
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
