@@ -19,14 +19,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def section(title: str) -> str:
     """Text below a heading, up to the next one of any level."""
-    match = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", README, re.M | re.S)
+    match = re.search(
+        rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", README, re.MULTILINE | re.DOTALL
+    )
     assert match, f"no section {title!r}"
     return match[1]
 
 
 def first_cells(text: str) -> list[str]:
     """Code words of the first column of all tables in *text*."""
-    rows = re.findall(r"^\| (`[^|]*?) \|", text, re.M)
+    rows = re.findall(r"^\| (`[^|]*?) \|", text, re.MULTILINE)
     return [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
 
 
@@ -36,7 +38,7 @@ def test_every_setting_is_in_the_reference_and_no_other():
 
 @pytest.mark.parametrize(("name", "default"), [(n, d) for n, d, _ in option_docs()])
 def test_the_reference_shows_the_default(name, default):
-    row = re.search(rf"^\| `{name}` \| `([^`]*)` \|", README, re.M)
+    row = re.search(rf"^\| `{name}` \| `([^`]*)` \|", README, re.MULTILINE)
     assert row, name
     assert ast.literal_eval(row[1]) == default
 
@@ -73,7 +75,7 @@ def test_every_stat_that_the_code_counts_is_documented():
 
 
 def test_ci_runs_the_readmes_test_command():
-    command = re.search(r"^python3 -m venv \.venv .*pytest.*$", README, re.M)
+    command = re.search(r"^python3 -m venv \.venv .*pytest.*$", README, re.MULTILINE)
     assert command
     assert command[0] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
