@@ -29,6 +29,7 @@ class DemoSite:
 
     def __init__(self) -> None:
         self._server: SiteServer | None = None
+        self._pages = all_pages()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,7 +48,7 @@ class DemoSite:
         return self._server.url
 
     def spider_opened(self) -> None:
-        self._server = SiteServer(all_pages())
+        self._server = SiteServer(self._pages)
 
     def spider_closed(self) -> None:
         if self._server is not None:

@@ -29,3 +29,6 @@ LOG_LEVEL = "INFO"
 # Neither opens a port here.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
+
+# The demo's server shares this process, and with it the interpreter's lock.
+CONCURRENT_REQUESTS = 8

@@ -47,6 +47,8 @@ class SiteServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: SiteServer
+    protocol_version = "HTTP/1.1"  # connections are kept
+    timeout = 10
 
     def do_GET(self) -> None:
         page = self.server.pages.get(self.path)
