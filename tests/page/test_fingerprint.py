@@ -168,7 +168,8 @@ def test_the_identity_names_all_that_changes_a_fingerprint() -> None:
         "simhash",
         "sketch",
     }
-    assert identity["seed"] == "7"
+    assert identity["seed"] not in ("0", "7"), "it is a secret"
+    assert identity["seed"] != Fingerprinter(seed=8).identity["seed"]
     assert Fingerprinter(seed=7, min_tokens=99).identity == identity
 
 
