@@ -7,7 +7,9 @@ direction marks are written as escapes, so the file is safe to ``cat`` and to sp
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +18,7 @@ from scrapy_simdup.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from io import BufferedWriter
+    from io import FileIO
 
 #: Fields of a record, in their order.
 FIELDS: Final[dict[str, str]] = {
@@ -53,8 +55,7 @@ class AuditLog:
     def __init__(self, path: str | Path) -> None:
         try:
             self.path = Path(path).expanduser().absolute()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BufferedWriter | None = self.path.open("ab")
+            self._file: FileIO | None = self._open()
         except (OSError, ValueError, RuntimeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(
@@ -66,8 +67,17 @@ class AuditLog:
         """Write one record with all of ``FIELDS``; raises ``OSError`` if that fails."""
         if self._file is None:
             raise ValueError("the log is closed")
-        self._file.write(encode({name: record.get(name) for name in FIELDS}))
-        self._file.flush()
+        if os.fstat(self._file.fileno()).st_nlink == 0:  # somebody has deleted it
+            self._file.close()
+            self._file = self._open()
+        line = encode({name: record.get(name) for name in FIELDS})
+        if self._file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, "the record was not written to its end")
+
+    def _open(self) -> FileIO:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered: a record is one write, whoever else appends, and a failed one stays away.
+        return self.path.open("ab", buffering=0)
 
     def close(self) -> None:
         if self._file is not None:

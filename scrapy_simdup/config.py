@@ -270,8 +270,11 @@ def _shown(name: str, prefix: str) -> str:
 
 
 def _unknown(name: str, known: Iterable[str], prefix: str) -> str:
-    shown = [_shown(other, prefix) for other in known]
-    close = difflib.get_close_matches(_shown(name, prefix), shown, n=1)
-    hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(sorted(shown))
+    names = sorted(known)
+    close = difflib.get_close_matches(name.removeprefix(prefix).lower(), names, n=1, cutoff=0.7)
+    if close:
+        hint = f"did you mean {_shown(close[0], prefix)}?"
+    else:
+        hint = "known are " + ", ".join(_shown(other, prefix) for other in names)
     what = "setting" if prefix else "option"
     return f"unknown {what} {_shown(name, prefix)}: {hint}"

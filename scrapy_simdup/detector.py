@@ -27,7 +27,7 @@ from scrapy_simdup.config import Config
 from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.page.content import ContentExtractor, NoContent
-from scrapy_simdup.page.features import normalise
+from scrapy_simdup.page.features import is_readable, normalise
 from scrapy_simdup.page.fingerprint import Fingerprinter, normalised_digest
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.store.records import View
@@ -167,7 +167,8 @@ class Detector:
         if size > self.config.max_body_bytes:
             verdict.set_result(Verdict(kind="skipped", reason="body_too_large"))
         elif not page.body.strip():
-            verdict.set_result(Verdict(kind="skipped", reason="empty_body"))
+            reason = "no_text" if html is None else "empty_body"
+            verdict.set_result(Verdict(kind="skipped", reason=reason))
         else:
             self._unfinished.add(verdict)
             verdict.add_done_callback(self._unfinished.discard)
@@ -267,11 +268,13 @@ class Detector:
         except BaseException as error:  # an unheard-of charset; an extractor that calls sys.exit()
             raise _Skip("extraction_failed") from error
         views = []
-        state = "no_features"
+        state: str = "no_features"
         normalised = [normalise(text) for text in texts]
         for text in normalised:
             fingerprint = self._fingerprinter.fingerprint_normalised(text)
-            found = self._fingerprinter.state(fingerprint)
+            found: str | None = self._fingerprinter.state(fingerprint)
+            if found is None and not is_readable(text):
+                found = "unreadable"
             if fingerprint is None or found is not None:
                 state = found or state
                 continue

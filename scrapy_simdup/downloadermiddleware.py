@@ -51,7 +51,7 @@ class SimdupDownloaderMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
-        if not config.enabled or "SCRAPY_CHECK" in os.environ:
+        if not config.enabled or not is_crawl(crawler):
             raise NotConfigured
         # Late, because every Scrapy command imports this module: it brings numpy and lmdb.
         from scrapy_simdup.session import Session
@@ -78,7 +78,7 @@ class SimdupDownloaderMiddleware:
             if verdict is None:
                 return response
             request.meta[VERDICT_KEY] = verdict
-            self._account(request, response, verdict, action)
+            action = self._account(request, response, verdict, action)
         except Exception as error:  # no page is lost by us
             request.meta.pop(VERDICT_KEY, None)
             stage = "config" if isinstance(error, ConfigError) else "page"
@@ -113,12 +113,16 @@ class SimdupDownloaderMiddleware:
         arguments["text" if is_plain_text(response) else "html"] = response.body
         return await self.session.judge(response.url, **arguments)
 
-    def _account(self, request: Request, response: Response, verdict: Verdict, action: str) -> None:
+    def _account(self, request: Request, response: Response, verdict: Verdict, action: str) -> str:
+        """Log and count; return what is done: nothing is dropped that could not be logged."""
         session = self.session
         facts = request_facts(request)
-        session.record(verdict, action, url=response.url, bytes=len(response.body), **facts)
+        if not session.record(verdict, action, url=response.url, bytes=len(response.body), **facts):
+            action = "tag"
+            if session.config.action != "tag":
+                del request.meta[VERDICT_KEY]  # the items pass, too
         if not verdict.is_duplicate:
-            return
+            return action
         if action == "drop":
             session.stats.count("dropped")
             session.stats.count("bytes_saved", len(response.body))
@@ -135,6 +139,13 @@ class SimdupDownloaderMiddleware:
             },
             extra={"spider": session.crawler.spider},
         )
+        return action
+
+
+def is_crawl(crawler: Crawler) -> bool:
+    """False for ``scrapy check``, and for ``shell`` and ``fetch`` of pages without a spider."""
+    spider = crawler.spider
+    return "SCRAPY_CHECK" not in os.environ and spider is not None and spider.name != "default"
 
 
 def wanted_action(request: Request, config: Config) -> str:

@@ -32,9 +32,14 @@ _HTML_START = re.compile(
     _PROLOG + r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _XML_START = re.compile(
-    r"\s*<\?xml\b|" + _PROLOG + r"<(?:rss|feed|urlset|sitemapindex|rdf:rdf|opml)\b",
+    r"\s*<\?xml\b|"
+    + _PROLOG
+    + r"<(?:!doctype\s+(?!html\b)\w|(?:\w+:)?(?:rss|feed|urlset|sitemapindex|rdf|opml)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+_JSON_START = re.compile(r"""\s*(?:\{\s*"|\[\s*[\[{"])""")
+#: Scrapy's flags of a body that was not received to its end.
+_INCOMPLETE = {"dataloss", "partial", "download_stopped"}
 
 
 def skip_reason(request: Request, response: Response, config: Config) -> str | None:
@@ -47,6 +52,8 @@ def skip_reason(request: Request, response: Response, config: Config) -> str | N
         return "method"
     if response.status != 200:
         return "status"
+    if not _INCOMPLETE.isdisjoint(response.flags):
+        return "incomplete"
     if not response.body.strip():
         return "empty_body"
     if len(response.body) > config.max_body_bytes:
@@ -63,6 +70,8 @@ def _wrong_type(response: Response, plain_text: bool) -> str | None:
         labelled_xml or isinstance(response, XmlResponse) or _XML_START.match(head)
     ):
         return "xml"
+    if _JSON_START.match(head):
+        return "not_html"
     if label in _HTML_TYPES:
         return None
     if isinstance(response, HtmlResponse) and not label.endswith("json"):

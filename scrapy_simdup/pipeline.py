@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
@@ -13,6 +12,7 @@ from scrapy_simdup.config import Config
 from scrapy_simdup.downloadermiddleware import (
     OVERRIDE_KEY,
     SimdupDownloaderMiddleware,
+    is_crawl,
     request_facts,
     wanted_action,
 )
@@ -54,7 +54,7 @@ class SimdupItemPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
-        if not config.enabled or "SCRAPY_CHECK" in os.environ:
+        if not config.enabled or not is_crawl(crawler):
             raise NotConfigured
         return cls(crawler, config)
 
@@ -75,6 +75,8 @@ class SimdupItemPipeline:
             return item
         origin = self._origins.take(item)
         if origin is None:
+            if self._config.item_fields:
+                self._session.stats.verdict(Verdict(kind="skipped", reason="no_page"))
             return item
         session, verdict = self._session, origin.verdict
         request = origin.response.request
@@ -106,6 +108,12 @@ class SimdupItemPipeline:
             session.stats.verdict(verdict)
             return verdict
         adapter = ItemAdapter(item)
+        if not any(name in adapter for name in self._config.item_fields):
+            self._warn_once(
+                item,
+                "simdup: %(item)s has none of SIMDUP_ITEM_FIELDS = %(fields)s, it passes unjudged",
+                fields=", ".join(self._config.item_fields),
+            )
         parts = (adapter.get(name) for name in self._config.item_fields)
         text = "\n".join(str(part) for part in parts if part)
         fingerprinter = self._crawler.request_fingerprinter
@@ -115,7 +123,8 @@ class SimdupItemPipeline:
         if judged is not None:
             size = len(text.encode("utf-8", "replace"))
             facts = request_facts(request)
-            session.record(judged, action, url=response.url, bytes=size, **facts)
+            if not session.record(judged, action, url=response.url, bytes=size, **facts):
+                return None
         return judged
 
     def _dropped(self, session: Session, request: Request, verdict: Verdict) -> DropItem:
@@ -137,14 +146,20 @@ class SimdupItemPipeline:
             ItemAdapter(item)[field] = verdict.as_dict()
         except Exception as error:  # KeyError mostly; whatever a class of items may raise
             session.stats.count("error/item_field")
-            if type(item) not in self._warned:
-                self._warned.add(type(item))
-                logger.warning(
-                    "simdup: %(item)s has no field %(field)r for the verdict, it passes without; "
-                    "add the field or name another one in SIMDUP_ITEM_FIELD (%(error)s)",
-                    {"item": type(item).__name__, "field": field, "error": error},
-                    extra={"spider": self._crawler.spider},
-                )
+            self._warn_once(
+                item,
+                "simdup: %(item)s has no field %(field)r for the verdict, it passes without; "
+                "add the field or name another one in SIMDUP_ITEM_FIELD (%(error)s)",
+                field=field,
+                error=error,
+            )
             return
         if self._config.item_fields:  # otherwise the page is what was tagged
             session.stats.count("tagged")
+
+    def _warn_once(self, item: Any, message: str, **facts: Any) -> None:
+        """Log a warning for the first item of its class."""
+        if type(item) not in self._warned:
+            self._warned.add(type(item))
+            facts["item"] = type(item).__name__
+            logger.warning(message, facts, extra={"spider": self._crawler.spider})

@@ -114,11 +114,14 @@ class Session:
             self._alert(url, verdict)
         return verdict
 
-    def record(self, verdict: Verdict, action: str, **facts: Any) -> None:
-        """Write a duplicate or a near miss to the dropped-page log."""
+    def record(self, verdict: Verdict, action: str, **facts: Any) -> bool:
+        """Write a duplicate or a near miss to the dropped-page log.
+
+        False if that failed: what is not explained must not be dropped.
+        """
         miss = verdict.near_miss
         if self.log is None or not (verdict.is_duplicate or miss):
-            return
+            return True
         record = {
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "crawl": self.crawl,
@@ -155,7 +158,9 @@ class Session:
         try:
             self.log.write(record)
         except (OSError, ValueError) as error:
-            self.failed("log", str(facts.get("url")), error, "which is not listed")
+            self.failed("log", str(facts.get("url")), error, "which passes, as it is not listed")
+            return False
+        return True
 
     def failed(
         self, stage: str, url: str, error: Exception, outcome: str = "which passes unjudged"

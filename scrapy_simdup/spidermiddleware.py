@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -12,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_simdup.config import Config
-from scrapy_simdup.downloadermiddleware import VERDICT_KEY
+from scrapy_simdup.downloadermiddleware import VERDICT_KEY, is_crawl
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -48,7 +47,7 @@ class SimdupSpiderMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         config = Config.from_settings(crawler.settings)
-        if not config.enabled or "SCRAPY_CHECK" in os.environ:
+        if not config.enabled or not is_crawl(crawler):
             raise NotConfigured
         super().__init__(crawler)
         self._every_item = bool(config.item_fields)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import zlib
 from random import Random
 
@@ -385,12 +386,15 @@ class TestSkipped:
         [
             ("empty_body", {"html": ""}),
             ("empty_body", {"html": b" \r\n\t "}),
-            ("empty_body", {"text": " \n "}),
+            ("no_text", {"text": " \n "}),
             ("no_text", {"html": "<html><head><title>A</title></head><body></body></html>"}),
             ("no_text", {"html": '<html><body><script src="app.js"></script></body></html>'}),
             ("no_text", {"html": "\N{IDEOGRAPHIC SPACE}"}),
             ("no_features", {"text": "\N{GRINNING FACE}\N{PARTY POPPER} " * 200}),
             ("no_features", {"text": "?! — … * " * 200}),
+            ("unreadable", {"text": story("tale", 42) + "\ufffd\ufffd \ufffd" * 400}),
+            ("unreadable", {"text": story("tale", 42) + "\ue000\ue001 " * 400}),
+            ("unreadable", {"text": story("tale", 42) + "\N{GRINNING FACE} " * 400}),
             ("too_short", {"html": page("A tale", story("tale", 15))}),
             ("too_short", {"text": "Page not found."}),
             ("too_uniform", {"text": "again " * 500}),
@@ -464,6 +468,16 @@ def fuzzed():
 
 
 class TestHostilePages:
+    @pytest.mark.parametrize(
+        "html",
+        ["<html " * 3000 + " " * 50_000, "<p>a" + "\u0301\u0323" * 100_000, "<!doctype " * 9000],
+        ids=["html tags", "combining marks", "doctypes"],
+    )
+    def test_do_not_take_quadratic_time(self, detector, html):
+        began = time.perf_counter()
+        detector.check(A, html=html + story("tale", 60))
+        assert time.perf_counter() - began < 5  # they took minutes
+
     @pytest.mark.parametrize(
         "html",
         [

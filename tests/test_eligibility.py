@@ -55,6 +55,11 @@ class TestContentTypes:
             ("TEXT/HTML;charset=UTF-8", HTML, None),
             ("text/html", FRAGMENT, None),
             ("text/html", b"just words", None),
+            ("text/html", b"[Home] just words", None),
+            ("text/html", b'{"price": 1}', "not_html"),
+            ("text/html", b' [{"price": 1}]', "not_html"),
+            ("text/html", b'<!DOCTYPE rss PUBLIC "x"><rss><channel/></rss>', "xml"),
+            ("text/html", b'<sm:urlset xmlns:sm="x"></sm:urlset>', "xml"),
             ("text/html", b"\n\n  " + HTML, None),
             ("text/html", b"<!-- " + b"x" * 5000 + b" -->" + HTML, None),
             ("application/xhtml+xml", XHTML, None),
@@ -207,3 +212,10 @@ class TestResponses:
     def test_have_the_first_reason_of_several(self):
         request = Request(URL, method="HEAD", callback=NO_CALLBACK, meta={"simdup": False})
         assert reason(response_of("image/png", b"", status=404), request) == "opt_out"
+
+
+@pytest.mark.parametrize("flag", ["dataloss", "partial", "download_stopped"])
+def test_a_body_that_was_not_received_to_its_end_is_not_judged(flag):
+    response = response_of("text/html", HTML)
+    response.flags.append(flag)
+    assert reason(response) == "incomplete"

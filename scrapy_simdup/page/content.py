@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-Reason = Literal["no_text", "too_many_elements", "extraction_failed"]
+Reason = Literal["no_text", "too_many_elements", "extraction_failed", "thin"]
 
 DEFAULT_EXTRACTOR = "trafilatura"
 RULES = "1"
@@ -34,6 +34,7 @@ MAX_TITLE = 300
 _MAX_ATTRIBUTES = 1000
 _SHORT = 3000
 _SHELL = 1000
+_THIN = 2
 _SCRIPT_PROSE = 100
 _PARAGRAPH = 60
 _OPENING = 30
@@ -50,8 +51,9 @@ _INVISIBLE_ENTITY = re.compile(
     re.IGNORECASE,
 )
 _WBR = re.compile(r"</?wbr\b[^<>]*>", re.IGNORECASE)
-_DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
-_SELF_CLOSED_HTML = re.compile(r"(<html\b[^>]*?)\s*/>", re.IGNORECASE)
+_DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
+# `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
+_SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
@@ -61,7 +63,8 @@ class NoContent(Exception):
     """A page has no main text that it could be judged by.
 
     `reason` is `no_text` (nothing to extract, or what can be extracted is not what the page is
-    about), `too_many_elements`, or `extraction_failed`, where `__cause__` has the exception.
+    about), `thin` (what can be extracted is less than half of what the page shows),
+    `too_many_elements`, or `extraction_failed`, where `__cause__` has the exception.
     """
 
     def __init__(self, reason: Reason) -> None:
@@ -154,6 +157,8 @@ class ContentExtractor:
         text = self._trafilatura(tree)
         # A long text is hardly ever the wrong one, and the checks would cost on every page.
         text = text if len(text) >= _SHORT else _checked(text, tree)
+        if _is_thin(text, tree):
+            raise NoContent("thin")
         return Content(_views(text), _title(tree), _language(tree))
 
     def _extract_custom(self, extract: Callable[[str], str | None], html: str) -> Content:
@@ -322,6 +327,34 @@ def _checked(text: str, tree: HtmlElement) -> str:
     if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
         raise NoContent("no_text")
     return text
+
+
+# What is not read as the text of a page: navigation, controls, and what is not shown.
+_NO_PROSE = frozenset(
+    (
+        *("a", "nav", "header", "footer", "select", "datalist", "button"),
+        *("script", "style", "template", "svg", "canvas", "object", "iframe"),
+    )
+)
+
+
+def _is_thin(text: str, tree: HtmlElement) -> bool:
+    """Whether the page shows more than twice as much text, outside of links, as was extracted.
+
+    Then the text does not stand for the page: it may be the one paragraph that all pages share.
+    Of the pages of eight real sites 0 to 4 % are like that, of 61 news pages 5.
+    """
+    enough = _THIN * len(_squeezed(text))
+    shown = 0
+    pending = [tree.find("body") if tree.find("body") is not None else tree]
+    while pending and shown <= enough:
+        element = pending.pop()
+        shown += len(_squeezed(element.text or ""))
+        for child in element:
+            shown += len(_squeezed(child.tail or ""))
+            if isinstance(child.tag, str) and child.tag not in _NO_PROSE:
+                pending.append(child)
+    return bool(text) and shown > enough
 
 
 def _article_body(tree: HtmlElement) -> str:

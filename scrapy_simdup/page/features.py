@@ -64,6 +64,8 @@ def normalise(text: str) -> str:
     rare = _without_ascii(text)
     if not text.isprintable() or _INVISIBLE.search(rare):
         text = _without_invisible(text)
+    if _MANY_MARKS.search(rare):
+        text = _MANY_MARKS.sub(r"\1", text)
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     text = " ".join(text.split())
     return _IDEOGRAPHIC_GAP.sub("", text) if _SCRIPT_WITHOUT_SPACES.search(rare) else text
@@ -74,6 +76,18 @@ def _without_invisible(text: str) -> str:
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return " ".join(_INVISIBLE.sub("", text).split())
+
+
+def is_readable(normalised: str) -> bool:
+    """Whether less than a fifth of a text's characters are such that nobody can read.
+
+    U+FFFD of a wrong charset, private and unassigned characters, symbols and emoji are no tokens;
+    what is left of such a text, often the boilerplate, does not stand for it.
+    """
+    if normalised.isascii():
+        return True
+    unreadable = sum(map(len, _UNREADABLE.findall(normalised)))
+    return 5 * unreadable < len(normalised)
 
 
 def compact(normalised: str) -> str:
@@ -100,6 +114,10 @@ _BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
 
 _WORD = regex.compile(rf"[{_WORD_CLASS}]+")
+_UNREADABLE = regex.compile(r"[\ufffd\p{Co}\p{Cn}\p{So}]+")
+# Sorting the marks of one letter takes Python quadratic time, with the GIL held. No text has more
+# than 30 (Unicode's stream-safe format).
+_MANY_MARKS = regex.compile(r"(\p{M}{30})\p{M}+")
 _SCRIPT_WITHOUT_SPACES = regex.compile(rf"[\p{{Han}}{_BIGRAM_SCRIPTS}]")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _IDEOGRAPH = regex.compile(r"\p{Han}")

@@ -6,6 +6,7 @@ through the map. So its length is checked before, with plain reads.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import subprocess
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 DATA_FILE = "data.mdb"
 
 _ATTEMPTS = 6
+#: Room for some 500 readers of 64 bytes each.
+_LOCK_BYTES = 36_864
 
 # mdb.c of LMDB 0.9 (data format 1): page header, then struct MDB_meta.
 _META = struct.Struct("=16xII8xQI92xQQ")
@@ -40,6 +43,14 @@ def not_writable(folder: Path) -> StoreError:
         f"store {str(folder)!r} is not writable for this user; change its permissions or "
         "choose another folder"
     )
+
+
+def cannot_write(folder: Path, error: OSError) -> StoreError:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StoreError(
+            f"store {str(folder)!r} cannot be opened: {error.strerror}; free some disk space"
+        )
+    return not_writable(folder)
 
 
 def check_data_file(folder: Path) -> None:
@@ -70,6 +81,17 @@ def check_data_file(folder: Path) -> None:
         f"store {str(folder)!r} is truncated: data.mdb has {size} bytes of {wanted}; nothing was "
         "changed. Restore a copy, move it away, or use another store"
     )
+
+
+def allocate_lock_file(folder: Path) -> None:
+    """Give the lock file real space: LMDB maps it, and a full disk would end the process then."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    handle = os.open(folder / "lock.mdb", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        os.posix_fallocate(handle, 0, _LOCK_BYTES)
+    finally:
+        os.close(handle)
 
 
 def move_in(place: Path, folder: Path) -> None:

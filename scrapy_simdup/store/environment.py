@@ -30,6 +30,8 @@ import lmdb
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.datafile import (
     DATA_FILE,
+    allocate_lock_file,
+    cannot_write,
     check_data_file,
     move_in,
     not_writable,
@@ -144,7 +146,7 @@ class Environment:
                     env.close()
                 move_in(Path(place), folder)
         except OSError as error:
-            raise not_writable(folder) from error
+            raise cannot_write(folder, error) from error
 
     @classmethod
     def _open_temporary(cls, kind: str, map_size: int | None) -> Environment:
@@ -403,6 +405,11 @@ def _file_key(folder: Path) -> tuple[int, int] | None:
 
 
 def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lmdb.Environment:
+    if not readonly:
+        try:
+            allocate_lock_file(folder)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
     attempt = 0
     while True:
         attempt += 1

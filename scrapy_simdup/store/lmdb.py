@@ -95,7 +95,7 @@ class LmdbPageStore:
                 layout=layout.to_dict(), configuration=configuration
             )
         _check_configuration(environment.name, configuration, header["configuration"])
-        layout = Layout.from_dict(header["layout"])
+        layout = _layout(environment.name, header)
         try:
             self._tables = PermutedTables(layout, max_distance)
         except ValueError as error:
@@ -154,10 +154,19 @@ def _info(environment: Environment) -> StoreInfo:
         pages=pages - aliases,
         aliases=aliases,
         bytes=environment.info()["bytes"],
-        layout=Layout.from_dict(header["layout"]).name,
+        layout=_layout(environment.name, header).name,
         configuration_id=configuration_id(header["configuration"]),
         configuration=header["configuration"],
     )
+
+
+def _layout(name: str, header: Mapping[str, Any]) -> Layout:
+    try:
+        return Layout.from_dict(header["layout"])
+    except (KeyError, ValueError) as error:
+        raise StoreError(
+            f"{name} has a damaged header ({error}); restore a copy, or use another store"
+        ) from error
 
 
 def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, str]) -> None:

@@ -102,8 +102,8 @@ def test_pages_are_not_judged(done: dict[str, Crawl]) -> None:
 def test_items_without_the_fields_or_with_little_text_pass(done: dict[str, Crawl]) -> None:
     crawl = done["first"]
     assert [price for price in prices(crawl) if len(price) == 1] == ["1", "1", "2"]
-    assert (crawl.stat("skipped/empty_body"), crawl.stat("skipped/too_short")) == (2, 1)
-    assert done["other fields"].stat("skipped/empty_body") == 3
+    assert (crawl.stat("skipped/no_text"), crawl.stat("skipped/too_short")) == (2, 1)
+    assert done["other fields"].stat("skipped/no_text") == 3
     assert prices(done["other fields"]) == ["10", "11", "20"]
 
 
@@ -117,7 +117,7 @@ def test_the_stats_count_items(done: dict[str, Crawl]) -> None:
         "duplicate/near": 1,
         distance: 1,
         "dropped": 5,
-        "skipped/empty_body": 2,
+        "skipped/no_text": 2,
         "skipped/too_short": 1,
     }
     end = crawl.said("INFO")[-1]
@@ -180,5 +180,7 @@ def test_the_wish_of_a_request_is_for_its_items(done: dict[str, Crawl]) -> None:
     assert sorted(drop["item"]["price"] for drop in crawl.dropped) == ["10", "11"]
 
 
-def test_nothing_is_worth_a_warning(done: dict[str, Crawl]) -> None:
-    assert [done[name].complaints for name in ("first", "second", "tag")] == [[], [], []]
+def test_only_items_without_any_of_the_fields_are_worth_a_warning(done: dict[str, Crawl]) -> None:
+    for name in ("first", "second", "tag", "other fields"):
+        (warning,) = done[name].complaints
+        assert "simdup: dict has none of SIMDUP_ITEM_FIELDS = " in warning

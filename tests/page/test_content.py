@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from material import story
 
 from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
 from scrapy_simdup.page.fingerprint import Fingerprinter, text_digest
@@ -498,3 +499,27 @@ def test_a_log_level_that_somebody_chose_stays() -> None:
         assert logger.level == logging.INFO
     finally:
         logger.setLevel(before)
+
+
+BOILERPLATE = "<p>" + story("on every page", 70) + "</p>"
+
+
+@pytest.mark.parametrize(
+    "wrapper", ["<div>{}</div>", "<dl><dd>{}</dd></dl>", "<x-song>{}</x-song>"]
+)
+def test_a_text_that_is_a_small_part_of_the_page_does_not_stand_for_it(wrapper: str) -> None:
+    song = "<br>".join(story(f"song {line}", 6) for line in range(60))
+    html = (
+        f"<html><body><h1>A song</h1>{wrapper.format(song)}<div>{BOILERPLATE}</div></body></html>"
+    )
+    with pytest.raises(NoContent) as caught:
+        ContentExtractor().extract(html)
+    assert caught.value.reason == "thin"
+
+
+def test_links_and_navigation_do_not_make_a_text_thin() -> None:
+    links = "".join(
+        f"<div><a href='/{n}'>A long title of another page {n}</a></div>" for n in range(99)
+    )
+    html = f"<html><body><nav>{'menu ' * 999}</nav>{links}<main>{BOILERPLATE}</main></body></html>"
+    assert story("on every page", 70).split()[-1] in ContentExtractor().extract(html).texts[0]
