@@ -140,6 +140,8 @@ class CrawlStats:
         skipped = _listed(stats, "skipped/", "not checked", count_last=True)
         errors = _listed(stats, "error/", "error")
         tail = [part for part in (skipped, errors) if part]
+        if tagged := stats.get("tagged", 0):
+            tail.append(f"tagged {tagged:,}")
         tail.append(
             f"dropped {stats.get('dropped', 0):,}, {human_bytes(stats.get('bytes_saved', 0))} saved"
         )

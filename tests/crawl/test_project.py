@@ -241,3 +241,17 @@ def test_the_add_on_brings_nothing_heavy_into_other_commands(tmp_path: Path) -> 
         f"import sys, scrapy_simdup.addon, scrapy_simdup.command; print({heavy} & {{*sys.modules}})"
     )
     assert python("-c", code, cwd=tmp_path).stdout == "set()\n"
+
+
+def test_shell_and_fetch_work_and_leave_nothing_behind(site: Site, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", site.root)
+    url = site.url(next(iter(site.pages)))
+    done = two_at_a_time(
+        {
+            "shell": lambda: scrapy(project, "shell", "--nolog", "-c", "response.status", url),
+            "fetch": lambda: scrapy(project, "fetch", "--nolog", url),
+        }
+    )
+    assert done["shell"].stdout.strip() == "200"
+    assert "<html" in done["fetch"].stdout
+    assert not (project / ".scrapy" / "simdup").exists()

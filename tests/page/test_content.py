@@ -508,7 +508,7 @@ BOILERPLATE = "<p>" + story("on every page", 70) + "</p>"
     "wrapper", ["<div>{}</div>", "<dl><dd>{}</dd></dl>", "<x-song>{}</x-song>"]
 )
 def test_a_text_that_is_a_small_part_of_the_page_does_not_stand_for_it(wrapper: str) -> None:
-    song = "<br>".join(story(f"song {line}", 6) for line in range(60))
+    song = "<br>".join(story(f"song {line}", 6) for line in range(36))
     html = (
         f"<html><body><h1>A song</h1>{wrapper.format(song)}<div>{BOILERPLATE}</div></body></html>"
     )
