@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -53,6 +54,20 @@ class TestAuditLog:
         assert [json.loads(line) for line in lines(log)] == [
             {**RECORD, "distance": n} for n in range(3)
         ]
+
+    def test_goes_on_in_a_new_file_where_the_old_one_was_deleted(self, log):
+        log.write(RECORD)
+        log.path.unlink()
+        log.write({**RECORD, "distance": 5})
+        assert [json.loads(line)["distance"] for line in lines(log)] == [5]
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+    def test_says_when_a_record_could_not_be_written(self):
+        log = AuditLog("/dev/full")
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left"):
+                log.write(RECORD)
+        log.close()
 
     def test_writes_all_fields_in_their_order(self, log):
         log.write({"url": "https://example.org/b", "kind": "exact", "unheard_of": 1})
