@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scrapy_simdup import FingerprintIndex
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.permuted import PermutedTables
-from scrapy_simdup.store.tables import plan
+from scrapy_simdup.store.planner import plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.permuted import Pairs, PermutedTables
+from scrapy_simdup.store.planner import plan
 from scrapy_simdup.store.tables import (
     MAX_PROBES,
     U64,
     Layout,
     check_distance,
-    plan,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class FingerprintIndex:
     """A set of 64-bit fingerprints in folder *path*; ``path=None`` keeps nothing.
 
     Every stored fingerprint within *max_distance* bits (0 to 16) of a query is found, none beyond.
-    *expected* fingerprints decide the layout of the tables (:func:`scrapy_simdup.store.tables.plan`)
+    *expected* fingerprints decide the layout of the tables (:func:`scrapy_simdup.store.planner.plan`)
     when the index is made; later it is as it is, and any other *max_distance* that it can serve
     with ``MAX_PROBES`` probes a lookup may be asked of it. *map_size*: bytes of address space.
 

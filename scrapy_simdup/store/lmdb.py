@@ -30,8 +30,9 @@ import numpy as np
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.permuted import PermutedTables
+from scrapy_simdup.store.planner import plan
 from scrapy_simdup.store.records import PageTransaction, Record, StoreInfo
-from scrapy_simdup.store.tables import Layout, plan
+from scrapy_simdup.store.tables import Layout
 from scrapy_simdup.work import GroupCommitter
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_simdup import FingerprintIndex, Match, StoreError
 from scrapy_simdup.store import index as module
-from scrapy_simdup.store.tables import plan
+from scrapy_simdup.store.planner import plan
 
 FULL = 2**64 - 1
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from scrapy_simdup.store import permuted as module
 from scrapy_simdup.store.permuted import PermutedTables
-from scrapy_simdup.store.tables import LAYOUTS, Layout
+from scrapy_simdup.store.planner import LAYOUTS
+from scrapy_simdup.store.tables import Layout
 
 FULL = 2**64 - 1
 #: k = 0 ... 7 as the paper's experiment, and the wider radii that verification makes usable.

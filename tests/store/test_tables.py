@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simdup.store.tables import (
-    BITS,
-    LAYOUTS,
-    MAX_DISTANCE,
-    MAX_PROBES,
-    Layout,
-    estimate,
-    estimates,
-    plan,
-    tables_needed,
-)
+from scrapy_simdup.store.planner import LAYOUTS, estimate, estimates, plan, tables_needed
+from scrapy_simdup.store.tables import BITS, MAX_DISTANCE, MAX_PROBES, Layout
 
 FULL = 2**64 - 1
 MORE_LAYOUTS = [Layout.parse(name) for name in ("7c1", "3c2", "5c3", "4c1/3c1", "3c1/4c2", "8c1")]

@@ -1,0 +1,150 @@
+"""Which layout for which distance and how many fingerprints: a cost model, and its choice.
+
+:mod:`scrapy_simdup.store.tables` knows what a layout is and what it probes; here it gets a price.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrapy_simdup.store.tables import MAX_PROBES, Layout, check_distance
+
+#: What :func:`plan` chooses from: the paper's four designs (4c1, 5c2, 4c1/4c1, 6c3), and those
+#: that multi-probe makes worthwhile. Fewer than 10 prefix bits would be a scan of the store.
+LAYOUTS = tuple(
+    Layout.parse(name)
+    for name in ("2c1", "3c1", "4c1", "5c1", "6c1", "4c2", "5c2", "6c2", "6c3", "4c1/4c1")
+)
+
+# Fitted to lookups and inserts in these layouts with 100,000 and 1,000,000 random fingerprints, k = 0
+# to 10, warm page cache, on the 2-core machine of the README's figures. They need not be exact:
+# the layouts differ by factors.
+_LOOKUP_US = 30.0  # permuting, cursor, array operations
+_PROBE_US = 1.2  # descending the tree to one key
+_CANDIDATE_US = 0.02  # copying and comparing one stored fingerprint
+_INSERT_US = 10.0  # writing to one table, its share of the commit without fsync included
+_PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one layout costs at distance ``max_distance`` with ``expected`` fingerprints stored.
+
+    ``candidates`` and times are estimates for random fingerprints and a warm page cache.
+    """
+
+    max_distance: int
+    expected: int
+    layout: Layout
+    flips: int
+    probes: int
+    candidates: float
+    lookup_us: float
+    insert_us: float
+    bytes_per_fingerprint: float
+
+    @property
+    def page_us(self) -> float:
+        """Microseconds for the lookup and the insert of one new page."""
+        return self.lookup_us + self.insert_us
+
+    def reasoning(self) -> str:
+        """Say in a few lines what was chosen, what it costs, and what else there was."""
+        lines = [
+            f"distance {self.max_distance}, {self.expected:,} fingerprints expected",
+            f"{self.layout.describe()}; up to {self.flips} bits of a prefix are flipped",
+            f"lookup: {self.probes:,} keys probed, about {self.candidates:,.0f} candidates compared",
+            f"time: about {self.lookup_us:,.0f} µs a lookup, {self.insert_us:,.0f} µs an insert",
+            f"disk: about {self.bytes_per_fingerprint:.0f} bytes a fingerprint",
+            "for random fingerprints in a warm page cache; those of real pages crowd: expect more",
+        ]
+        others = [p for p in estimates(self.max_distance, self.expected) if p != self][:3]
+        lines += [
+            f"instead of {other.layout.name}: {other.probes:,} probes, "
+            f"{other.candidates:,.0f} candidates, {other.bytes_per_fingerprint:.0f} bytes, "
+            f"{other.page_us:,.0f} µs a page instead of {self.page_us:,.0f}"
+            for other in others
+        ]
+        return "\n".join(lines)
+
+
+def estimate(layout: Layout, k: int, expected: int) -> Plan:
+    """Return what *layout* costs at distance *k* with *expected* random fingerprints stored."""
+    probes = sum(layout.probe_counts(k))
+    candidates = layout.candidates(k, expected)
+    return Plan(
+        max_distance=k,
+        expected=expected,
+        layout=layout,
+        flips=layout.flips(k),
+        probes=probes,
+        candidates=candidates,
+        lookup_us=_LOOKUP_US + _PROBE_US * probes + _CANDIDATE_US * candidates,
+        insert_us=_INSERT_US * len(layout.tables),
+        bytes_per_fingerprint=_bytes_per_fingerprint(layout, expected),
+    )
+
+
+def estimates(k: int, expected: int) -> list[Plan]:
+    """Return the estimates of all :data:`LAYOUTS` that keep to ``MAX_PROBES``, cheapest first."""
+    plans = [estimate(layout, k, expected) for layout in LAYOUTS]
+    return sorted((p for p in plans if p.probes <= MAX_PROBES), key=lambda p: p.page_us)
+
+
+def plan(k: int, expected: int) -> Plan:
+    """Choose the layout for distance *k* and *expected* stored fingerprints.
+
+    The one with the lowest ``page_us``, as every page of a crawl is looked up, and inserted if new.
+    ``ValueError`` if *k* is not from 0 to 16 or *expected* not from 1 to 2**40.
+    """
+    k = check_distance(k)
+    number = isinstance(expected, (int, np.integer)) and not isinstance(expected, bool)
+    if not number or not 1 <= expected <= 1 << 40:
+        raise ValueError(f"expected is {expected!r}; allowed is an integer from 1 to 2**40")
+    return estimates(k, int(expected))[0]
+
+
+def _bytes_per_fingerprint(layout: Layout, expected: int) -> float:
+    """Estimate LMDB's disk use a fingerprint, inserted in random order, as a crawl does.
+
+    A key has a node of 10 bytes and its own length. One value is kept in the node, several in a
+    page within the page, more than some 2 KB in a B-tree of their own, whose last page is half
+    empty. Random inserts leave pages 63 % full (measured); a bulk load takes a quarter less.
+    """
+    fill = 0.63
+    node = 10 + layout.key_bytes
+    total = 0.0
+    for table in layout.tables:
+        prefixes = 2.0**table.prefix_bits
+        values = expected / (prefixes * -math.expm1(-expected / prefixes))  # a key that is there
+        if node + 16 + 8 * values <= _PAGE / 2:
+            inner_header = 16 * -math.expm1(1 - values)
+            size = (node + inner_header + 8 * values) / fill
+        else:
+            size = (node + 48 + 8 * values) / fill + 0.85 * _PAGE
+        total += size / values
+    return total
+
+
+def tables_needed(f: float, k: int, d: float, tau: float) -> int:
+    """Return X(f, k, d): tables for 2**d random fingerprints of f bits (paper, section 3.1.2).
+
+    *tau* is the log2 of the candidates a probe may have. One table if d < tau; otherwise cut into
+    r > k blocks, of which k may differ, and go on with the rest:
+    ``min over r of C(r, k) * X(f * k / r, k, d - (r - k) * f / r)``.
+    """
+    if d < tau:
+        return 1
+    if k == 0 or f <= k:
+        raise ValueError(f"no tables for f={f}, k={k}, d={d}, tau={tau}: choose k >= 1, larger tau")
+    best = 0
+    for blocks in range(k + 1, int(f) + 1):
+        choices = math.comb(blocks, k)
+        if best and choices >= best:
+            break
+        needed = choices * tables_needed(f * k / blocks, k, d - (blocks - k) * f / blocks, tau)
+        best = min(best or needed, needed)
+    return best
