@@ -8,18 +8,17 @@ and a plain reason wherever there is none. Whether a text is long enough to be j
 
 from __future__ import annotations
 
-import html as entities
 import importlib
 import importlib.metadata
-import json
 import logging
 import re
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from scrapy_simdup.page import story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from lxml.html import HtmlElement
 
@@ -33,11 +32,6 @@ MAX_TITLE = 300
 
 _MAX_ATTRIBUTES = 1000
 _SHORT = 3000
-_SHELL = 1000
-_THIN = 2
-_SCRIPT_PROSE = 100
-_PARAGRAPH = 60
-_OPENING = 30
 
 # What no reader sees. Controls, since libxml2 would end the text at a NUL; and marks of possible
 # line breaks and directions, since trafilatura counts them when it looks for the longest text.
@@ -55,7 +49,6 @@ _DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
-_TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
 
@@ -156,8 +149,8 @@ class ContentExtractor:
         tree = _parse(html)
         text = self._trafilatura(tree)
         # A long text is hardly ever the wrong one, and the checks would cost on every page.
-        text = text if len(text) >= _SHORT else _checked(text, tree)
-        if _is_thin(text, tree):
+        text = text if len(text) >= _SHORT else story.checked(text, tree)
+        if story.is_thin(text, tree):
             raise NoContent("thin")
         return Content(_views(text), _title(tree), _language(tree))
 
@@ -296,156 +289,3 @@ def _language(tree: HtmlElement) -> str | None:
         if _LANGUAGE.fullmatch(declared):
             return declared
     return None
-
-
-# ---- is it the story? ----------------------------------------------------------------------------
-
-
-def _checked(text: str, tree: HtmlElement) -> str:
-    """The extracted text, or a better one where the page shows that it is not the story.
-
-    Different pages whose story is missed are left with the same shell, consent text or menu, and
-    look like duplicates. So, in this order:
-
-    - the `articleBody` that the page gives to search engines, where it is twice as long;
-    - the longest run of paragraphs, where it was left out, is longer, and stands under the page's
-      main heading; or no text, where it stands in an `<aside>` without one;
-    - no text, where a script holds twice as much prose that is not on the page.
-
-    Raises NoContent.
-    """
-    extracted = _squeezed(text)
-    article = _article_body(tree)
-    if len(_squeezed(article)) > 2 * len(extracted):
-        return article
-    parent, story = _longest_prose(tree)
-    if parent is not None and _left_out(story, extracted):
-        if _has_main_heading(parent):
-            return "\n".join(story)
-        if any(ancestor.tag == "aside" for ancestor in (parent, *parent.iterancestors())):
-            raise NoContent("no_text")
-    if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
-        raise NoContent("no_text")
-    return text
-
-
-# What is not read as the text of a page: navigation, controls, and what is not shown.
-_NO_PROSE = frozenset(
-    (
-        *("a", "nav", "header", "footer", "select", "datalist", "button"),
-        *("script", "style", "template", "svg", "canvas", "object", "iframe"),
-    )
-)
-
-
-def _is_thin(text: str, tree: HtmlElement) -> bool:
-    """Whether the page shows more than twice as much text, outside of links, as was extracted.
-
-    Then the text does not stand for the page: it may be the one paragraph that all pages share.
-    Of the pages of eight real sites 0 to 4 % are like that, of 61 news pages 5.
-    """
-    enough = _THIN * len(_squeezed(text))
-    shown = 0
-    pending = [tree.find("body") if tree.find("body") is not None else tree]
-    while pending and shown <= enough:
-        element = pending.pop()
-        shown += len(_squeezed(element.text or ""))
-        for child in element:
-            shown += len(_squeezed(child.tail or ""))
-            if isinstance(child.tag, str) and child.tag not in _NO_PROSE:
-                pending.append(child)
-    return bool(text) and shown > enough
-
-
-def _article_body(tree: HtmlElement) -> str:
-    """The schema.org `articleBody` values of a page, as plain text."""
-    bodies = dict.fromkeys(
-        value
-        for data in _json_scripts(tree, "application/ld+json", containing="articleBody")
-        for key, value in _strings(data)
-        if key == "articleBody"
-    )
-    return "\n".join(_plain(body) for body in bodies)
-
-
-def _longest_prose(tree: HtmlElement) -> tuple[HtmlElement | None, list[str]]:
-    """The element with the longest paragraphs among its children, and these paragraphs.
-
-    Short ones and those that are mostly links do not count: they are menus and teasers.
-    """
-    prose: defaultdict[HtmlElement, list[str]] = defaultdict(list)
-    for paragraph in tree.iter("p"):
-        shown = " ".join(paragraph.text_content().split())
-        if len(shown) < _PARAGRAPH or any(True for _ in paragraph.iter("script", "style")):
-            continue
-        linked = sum(len(link.text_content()) for link in paragraph.iter("a"))
-        if linked <= len(shown) / 2:
-            prose[paragraph.getparent()].append(shown)
-    return max(prose.items(), key=lambda found: sum(map(len, found[1])), default=(None, []))
-
-
-def _left_out(story: list[str], extracted: str) -> bool:
-    """Whether a story is longer than what was extracted, and less than a third of it is in there."""
-    squeezed = [_squeezed(paragraph) for paragraph in story]
-    length = sum(map(len, squeezed))
-    known = sum(len(part) for part in squeezed if part[:_OPENING] in extracted)
-    return length > len(extracted) and 3 * known < length
-
-
-def _has_main_heading(element: HtmlElement) -> bool:
-    """Whether an `<h1>` is in the element or at most two levels above, but below `<body>`."""
-    for _ in range(3):
-        if element is None or element.tag in ("body", "html"):
-            return False
-        if element.find(".//h1") is not None:
-            return True
-        element = element.getparent()
-    return False
-
-
-def _prose_in_scripts(tree: HtmlElement) -> int:
-    """How many letters of prose a page carries in scripts of JSON, to be shown by the browser."""
-    prose = {
-        _squeezed(plain)
-        for data in _json_scripts(tree, "application/json", containing=" ")
-        for _, value in _strings(data)
-        if len(value) >= _SCRIPT_PROSE and _is_prose(plain := _plain(value))
-    }
-    return sum(map(len, prose))
-
-
-def _is_prose(text: str) -> bool:
-    letters = sum(map(str.isalpha, text))
-    # Base64 and minified code have letters enough, but neither spaces nor other scripts.
-    return letters >= 0.6 * len(text) and (text.count(" ") >= len(text) / 25 or not text.isascii())
-
-
-def _json_scripts(tree: HtmlElement, kind: str, containing: str) -> Iterator[Any]:
-    for script in tree.iter("script"):
-        if (script.get("type") or "").strip().lower() == kind and containing in (script.text or ""):
-            try:
-                yield json.loads(script.text, strict=False)
-            except (ValueError, RecursionError):
-                continue
-
-
-def _strings(data: Any) -> Iterator[tuple[str | None, str]]:
-    """All strings of a JSON value, each with the key it stands under."""
-    pending: list[tuple[str | None, Any]] = [(None, data)]
-    while pending:
-        key, value = pending.pop()
-        if isinstance(value, str):
-            yield key, value
-        elif isinstance(value, dict):
-            pending.extend(reversed(value.items()))
-        elif isinstance(value, list):
-            pending.extend((key, item) for item in reversed(value))
-
-
-def _plain(markup: str) -> str:
-    # Twice: such values are often escaped HTML, with entities of its own.
-    return entities.unescape(_TAG.sub(" ", entities.unescape(markup)))
-
-
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
