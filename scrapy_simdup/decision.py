@@ -125,8 +125,6 @@ class Decision:
         if original_id is None:
             return None
         original = txn.get(original_id)
-        if self._is_former_self(original):
-            return self._revisit(txn, original_id, original)
         record = self._record(original.text_digest, self.analysis, original)
         comparison = self._compare(record.views, original.views)
         return self._duplicate(txn, page_id, record, original_id, original, reason, comparison)
@@ -143,10 +141,6 @@ class Decision:
         if candidates:
             best_id, best = self._most_similar(analysis.views, candidates)
             comparison = self._compare(analysis.views, best.views)
-            if comparison.near and self._is_former_self(best):
-                revisit = self._revisit(txn, best_id, best)
-                assert revisit is not None, "there is an analysis"
-                return revisit
             if comparison.near:
                 return self._duplicate(txn, page_id, record, best_id, best, "simhash", comparison)
             assert comparison.distance is not None, "both have views"
@@ -211,6 +205,10 @@ class Decision:
         reason: str,
         comparison: Comparison,
     ) -> Verdict:
+        if self._is_former_self(original):
+            revisit = self._revisit(txn, original_id, original)
+            assert revisit is not None, "it has the same bytes, or there is an analysis"
+            return revisit
         now = time.time()
         measured = _measured(record.views, original.views, comparison)
         alias = msgspec.structs.replace(

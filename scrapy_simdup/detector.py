@@ -166,7 +166,7 @@ class Detector:
         size = len(page.body)
         if size > self.config.max_body_bytes:
             verdict.set_result(Verdict(kind="skipped", reason="body_too_large"))
-        elif not page.body.strip():
+        elif not page.body or page.body.isspace():
             reason = "no_text" if html is None else "empty_body"
             verdict.set_result(Verdict(kind="skipped", reason=reason))
         else:

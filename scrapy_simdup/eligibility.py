@@ -54,7 +54,7 @@ def skip_reason(request: Request, response: Response, config: Config) -> str | N
         return "status"
     if not _INCOMPLETE.isdisjoint(response.flags):
         return "incomplete"
-    if not response.body.strip():
+    if not response.body or response.body.isspace():  # unlike strip(), copies nothing
         return "empty_body"
     if len(response.body) > config.max_body_bytes:
         return "body_too_large"

@@ -68,12 +68,12 @@ class Session:
             self.detector.close()
             raise
         self._quick_loop = ShortSwitchInterval()
+        self._quick_loop.enter()
         self.detector.on_timing = self.stats.timing
         self.detector.load()
 
     def announce(self) -> None:
-        """The crawl starts: log the effective configuration and what the store holds."""
-        self._quick_loop.enter()
+        """Log the effective configuration and what the store holds."""
         info = self.detector.info()
         options = {name: getattr(self.config, name) for name in _SHOWN}
         options.update(
@@ -129,6 +129,9 @@ class Session:
             "simhash": _hex(verdict.simhash),
             "tokens": verdict.tokens,
             "title": verdict.title,
+            "distance": (miss or verdict).distance,
+            "resemblance": _rounded((miss or verdict).resemblance),
+            "containment": _rounded((miss or verdict).containment),
             **facts,
         }
         if miss is not None:
@@ -137,9 +140,6 @@ class Session:
                 reason="resemblance",
                 action="pass",
                 duplicate_of=miss.url,
-                distance=miss.distance,
-                resemblance=_rounded(miss.resemblance),
-                containment=_rounded(miss.containment),
                 simhash_of=_hex(miss.simhash),
                 tokens_of=miss.tokens,
             )
@@ -149,9 +149,6 @@ class Session:
                 reason=verdict.reason,
                 action=action,
                 duplicate_of=verdict.duplicate_of,
-                distance=verdict.distance,
-                resemblance=_rounded(verdict.resemblance),
-                containment=_rounded(verdict.containment),
                 simhash_of=_hex(verdict.simhash_of),
                 tokens_of=verdict.tokens_of,
             )

@@ -70,7 +70,8 @@ def is_thin(text: str, tree: HtmlElement) -> bool:
     """
     enough = _THIN * len(_squeezed(text))
     shown = 0
-    pending = [tree.find("body") if tree.find("body") is not None else tree]
+    body = tree.find("body")
+    pending = [tree if body is None else body]
     while pending and shown <= enough:
         element = pending.pop()
         shown += len(_squeezed(element.text or ""))
