@@ -182,6 +182,9 @@ class Config:
         "pages the store is laid out for, at its creation; more do fit, but look-ups get slower",
     )
     weights: str = _option("sqrt", _one_of(*WEIGHTS), "weight of a token from its frequency")
+    unify_chinese: bool = _option(
+        False, _boolean, "traditional and simplified versions of a text are duplicates; OpenCC"
+    )
     extractor: str = _option(
         "trafilatura", _text, "trafilatura, or the dotted path of a callable html -> text or None"
     )

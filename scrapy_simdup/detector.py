@@ -101,7 +101,10 @@ class Detector:
         except ValueError as error:
             raise ConfigError(f"extractor = {config.extractor!r}: {error}") from error
         self._fingerprinter = Fingerprinter(
-            weights=config.weights, seed=config.seed, min_tokens=config.min_tokens
+            weights=config.weights,
+            seed=config.seed,
+            min_tokens=config.min_tokens,
+            unify_chinese=config.unify_chinese,
         )
         self._store: PageStore = LmdbPageStore(
             path,

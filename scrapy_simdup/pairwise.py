@@ -78,7 +78,10 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
 def _rules(config: Config) -> page_fingerprint.Fingerprinter:
     """One instance for many comparisons: each would load jieba's dictionary anew."""
     return page_fingerprint.Fingerprinter(
-        weights=config.weights, seed=config.seed, min_tokens=config.min_tokens
+        weights=config.weights,
+        seed=config.seed,
+        min_tokens=config.min_tokens,
+        unify_chinese=config.unify_chinese,
     )
 
 

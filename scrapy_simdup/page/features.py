@@ -22,6 +22,8 @@ import numpy.typing as npt
 import regex
 import xxhash
 
+from scrapy_simdup.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -113,6 +115,9 @@ _HAN = rf"[[\p{{Han}}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
 
+_UNIFICATION = "tw2sp"
+"""OpenCC's conversion of characters and words from those of Taiwan to those of the mainland."""
+
 _WORD = regex.compile(rf"[{_WORD_CLASS}]+")
 _UNREADABLE = regex.compile(r"[\ufffd\p{Co}\p{Cn}\p{So}]+")
 # Sorting the marks of one letter takes Python quadratic time, with the GIL held. No text has more
@@ -142,25 +147,33 @@ class Tokenizer:
     In Japanese text, where at least a tenth of Han and kana is kana (`JAPANESE_SHARE`), Han joins
     the bigrams of the kana around it: a Chinese dictionary cuts Japanese words at random.
 
+    With `unify_chinese`, Chinese text in traditional characters and Taiwanese words becomes
+    simplified and mainland ones first, so that the two versions of a text have the same tokens.
+    That takes OpenCC; without it ConfigError is raised, here and not with the first text.
+
     The dictionary takes about a second and 100 MB; it loads with the first Han text, once an
     instance. Instances may be used from several threads; pickled, they travel without it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, unify_chinese: bool = False) -> None:
         self._lock = threading.Lock()
         self._segmenter: Any = None
+        self._opencc = _load_opencc() if unify_chinese else None
 
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[()]]:
-        return Tokenizer, ()
+    def __reduce__(self) -> tuple[functools.partial[Tokenizer], tuple[()]]:
+        return functools.partial(Tokenizer, unify_chinese=self._opencc is not None), ()
 
     @property
     def identity(self) -> dict[str, str]:
         """All that decides which tokens a text has."""
-        return {
+        identity = {
             "tokens": RULES,
             "jieba": importlib.metadata.version("jieba"),
             "characters": _character_classes(),
         }
+        if self._opencc is not None:
+            identity["opencc"] = f"{importlib.metadata.version('OpenCC')}/{_UNIFICATION}"
+        return identity
 
     def tokens(self, normalised: str) -> list[str]:
         """The tokens of a text that went through `normalise`, in reading order."""
@@ -175,6 +188,10 @@ class Tokenizer:
         return self._tokens_by_script(normalised, japanese=_is_japanese(rare))
 
     def _tokens_by_script(self, normalised: str, *, japanese: bool) -> list[str]:
+        if self._opencc is not None and not japanese:
+            # Twice, since some words mean one thing in Taiwan and another on the mainland: 程式
+            # becomes 程序, and 程序 becomes 进程, there as in the mainland's text.
+            normalised = self._opencc.convert(self._opencc.convert(normalised))
         pattern = _JAPANESE_RUNS if japanese else _RUNS
         runs = [(match.lastgroup, match[0]) for match in pattern.finditer(normalised)]
         han = iter(self._segment([run for kind, run in runs if kind == "han"]))
@@ -222,6 +239,18 @@ def _load_jieba() -> Any:
     segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
     segmenter.initialized = True
     return segmenter
+
+
+def _load_opencc() -> Any:
+    try:
+        # Another distribution, opencc-python-reimplemented, has a module of the same name.
+        importlib.metadata.version("OpenCC")
+        return importlib.import_module("opencc").OpenCC(_UNIFICATION)
+    except ImportError as error:  # PackageNotFoundError is one
+        raise ConfigError(
+            "unify_chinese = True needs OpenCC, which is not installed or does not load; "
+            "install it with: pip install 'OpenCC>=1.1.9'"
+        ) from error
 
 
 def _bigrams(run: str) -> list[str]:

@@ -32,12 +32,21 @@ class Fingerprinter:
     """Fingerprints texts, always in the same way.
 
     `weights` is one of `features.WEIGHTS`; `seed`, 0 … 2**64 - 1, keys all hashes; a text with
-    fewer than `min_tokens` tokens has a fingerprint too unstable to go by (`state`).
+    fewer than `min_tokens` tokens has a fingerprint too unstable to go by (`state`);
+    `unify_chinese` gives traditional and simplified versions of one text the same fingerprint.
 
-    Raises ValueError for other weights, a seed out of range, or `min_tokens` below 1.
+    Raises ValueError for other weights, a seed out of range, or `min_tokens` below 1; ConfigError
+    for `unify_chinese` without OpenCC.
     """
 
-    def __init__(self, *, weights: str = "sqrt", seed: int = 0, min_tokens: int = 30) -> None:
+    def __init__(
+        self,
+        *,
+        weights: str = "sqrt",
+        seed: int = 0,
+        min_tokens: int = 30,
+        unify_chinese: bool = False,
+    ) -> None:
         if weights not in features.WEIGHTS:
             raise ValueError(
                 f"weights must be one of {', '.join(features.WEIGHTS)}, got {weights!r}"
@@ -47,7 +56,7 @@ class Fingerprinter:
         self.weights = weights
         self.seed = _checked_seed(seed)
         self.min_tokens = min_tokens
-        self._tokenizer = features.Tokenizer()
+        self._tokenizer = features.Tokenizer(unify_chinese=unify_chinese)
 
     @property
     def identity(self) -> dict[str, str]:
