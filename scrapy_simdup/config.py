@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "SIMDUP_"
 
+VIEWS: Final = ("main", "prose")
 ACTIONS: Final = ("drop", "drop_items", "tag")
 WEIGHTS: Final = ("tf", "sqrt", "log", "binary")
 
 #: What a preset sets, unless the option itself is given.
 PRESETS: Final[dict[str, dict[str, Any]]] = {
-    "paper": {"max_distance": 3, "min_resemblance": None, "weights": "tf"},
+    "paper": {
+        "max_distance": 3,
+        "min_resemblance": None,
+        "weights": "tf",
+        "views": ("main",),
+        "keep_siblings": False,
+    },
 }
 
 _TRUE: Final = {"1", "true", "yes", "on"}
@@ -152,6 +159,17 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _views(value: Any) -> tuple[str, ...]:
+    what = "main, or main and prose"
+    try:
+        names = _names(value)
+    except _Wrong:
+        raise _Wrong(what) from None
+    if set(names) not in ({"main"}, set(VIEWS)):
+        raise _Wrong(what)
+    return tuple(name for name in VIEWS if name in names)
+
+
 def _option(default: Any, check: Callable[[Any], Any], doc: str) -> Any:
     return field(default=default, metadata={"check": check, "doc": doc})
 
@@ -166,7 +184,7 @@ class Config:
         None, _optional(_path), "folder of the store; None: .scrapy/simdup/<spider>"
     )
     max_distance: int = _option(
-        8, _integer(0, 11), "Hamming distance in bits up to which fingerprints are candidates (k)"
+        9, _integer(0, 11), "Hamming distance in bits up to which fingerprints are candidates (k)"
     )
     min_resemblance: float | None = _option(
         0.7,
@@ -174,7 +192,18 @@ class Config:
         "shingle resemblance that a candidate needs; None: no verification",
     )
     min_tokens: int = _option(
-        30, _integer(1, 100_000), "pages with fewer tokens of main text are not judged"
+        30,
+        _integer(1, 100_000),
+        "pages with fewer tokens are not judged; down to a third of it they are, "
+        "against pages of the same title and heading",
+    )
+    views: tuple[str, ...] = _option(
+        VIEWS,
+        _views,
+        "main: the text that the extractor finds; prose: what stands outside of links",
+    )
+    keep_siblings: bool = _option(
+        True, _boolean, "pages of one template with other names and numbers are not duplicates"
     )
     expected_pages: int = _option(
         1_000_000,

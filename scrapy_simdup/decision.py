@@ -14,30 +14,37 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from scrapy_simdup.page.comparison import compare_views
+from scrapy_simdup.page.comparison import closest, compare_profiles
 from scrapy_simdup.page.fingerprint import body_digest
-from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
-from scrapy_simdup.store.records import Record, View
+from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import NearMiss, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+
+    import numpy.typing as npt
 
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.comparison import Comparison
+    from scrapy_simdup.page.profile import Profile
+    from scrapy_simdup.page.profiler import Portrait
     from scrapy_simdup.store.records import PageTransaction
+
+MAX_COMPARED = 64
+"""Of the candidates that resemble a page enough, so many are compared in full, the most similar
+ones first. Only a page with more siblings than that of one template could have another duplicate
+among the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """What the text of a page gives: all that the second step needs."""
 
-    text_digest: bytes
-    views: tuple[View, ...]
-    title: str | None
+    portrait: Portrait
     language: str | None
     text: bytes
+    cut_off: bool = False
 
 
 @dataclass
@@ -80,26 +87,40 @@ class Decision:
         if known is not None and known[1].kept and not self.page.is_item:
             return self._revisit(txn, *known)
         page_id = known[0] if known is not None and not known[1].kept else None
-        return self._exact(txn, page_id, txn.find_body(self.page.body_digest), "body") or (
+        return self._exact(txn, page_id, txn.find_body(self.page.body_digest)) or (
             None if self.analysis is None else self._by_text(txn, page_id, self.analysis)
         )
 
     def _by_text(self, txn: PageTransaction, page_id: int | None, analysis: Analysis) -> Verdict:
-        return self._exact(
-            txn, page_id, txn.find_text(analysis.text_digest), "text"
-        ) or self._near_or_unique(txn, page_id, analysis)
+        if self._is_boilerplate(txn, analysis.portrait):
+            return Verdict(
+                kind="skipped", reason="boilerplate", title=analysis.portrait.profile.title
+            )
+        refused: tuple[Record, Comparison] | None = None
+        for original_id, original in self._most_similar(txn, analysis.portrait.profile):
+            comparison = self._compare(txn, analysis, original)
+            if comparison.near:
+                reason = "text" if comparison.rule == "same_text" else "simhash"
+                record = self._record(analysis)
+                return self._duplicate(
+                    txn, page_id, record, original_id, original, reason, comparison
+                )
+            if refused is None and comparison.rule != "distance":
+                refused = original, comparison
+        return self._unique(txn, page_id, analysis, refused)
 
     def _revisit(self, txn: PageTransaction, page_id: int, former: Record) -> Verdict | None:
         """A kept page (or item) again: it passes, and its record is replaced."""
+        comparison: Comparison | None
         if former.body_digest == self.page.body_digest:
             change, reason = "unchanged", "body"
             record, comparison = former, None
         elif self.analysis is None:
             return None
         else:
-            record = self._record(self.analysis.text_digest, self.analysis)
-            comparison = self._compare(record.views, former.views)
-            if former.text_digest == record.text_digest:
+            record = self._record(self.analysis)
+            comparison = self._compare(txn, self.analysis, former)
+            if _same_text(record.profile, former.profile):
                 change, reason = "unchanged", "text"
             elif comparison.near:
                 change, reason = "minor", "simhash"
@@ -116,54 +137,45 @@ class Decision:
             change=change,
             reason=reason,
             title=record.title,
-            **_measured(record.views, former.views, comparison),
+            **_measured(record.profile, former.profile, comparison),
         )
 
     def _exact(
-        self, txn: PageTransaction, page_id: int | None, original_id: int | None, reason: str
+        self, txn: PageTransaction, page_id: int | None, original_id: int | None
     ) -> Verdict | None:
+        """The verdict where a kept page has the same bytes."""
         if original_id is None:
             return None
         original = txn.get(original_id)
-        record = self._record(original.text_digest, self.analysis, original)
-        comparison = self._compare(record.views, original.views)
-        return self._duplicate(txn, page_id, record, original_id, original, reason, comparison)
+        record = self._record(self.analysis, original)
+        return self._duplicate(txn, page_id, record, original_id, original, "body", None)
 
-    def _near_or_unique(
-        self, txn: PageTransaction, page_id: int | None, analysis: Analysis
+    def _unique(
+        self,
+        txn: PageTransaction,
+        page_id: int | None,
+        analysis: Analysis,
+        refused: tuple[Record, Comparison] | None,
     ) -> Verdict:
-        record = self._record(analysis.text_digest, analysis)
-        candidates = [
-            (other_id, txn.get(other_id))
-            for other_id in txn.candidates([view.simhash for view in analysis.views])
-        ]
-        refused = None
-        if candidates:
-            best_id, best = self._most_similar(analysis.views, candidates)
-            comparison = self._compare(analysis.views, best.views)
-            if comparison.near:
-                return self._duplicate(txn, page_id, record, best_id, best, "simhash", comparison)
-            assert comparison.distance is not None, "both have views"
-            refused = NearMiss(
-                url=best.url,
-                distance=comparison.distance,
-                resemblance=comparison.resemblance or 0.0,
-                containment=comparison.containment or 0.0,
-                simhash=best.views[0].simhash,
-                tokens=best.views[0].tokens,
-            )
         now = time.time()
+        record = self._record(analysis)
         txn.put(
             msgspec.structs.replace(record, first_seen=now, last_seen=now, crawl=self.crawl),
             page_id,
         )
+        txn.learn_blocks(self._host, analysis.portrait.own_blocks())
         return Verdict(
             kind="unique",
             simhash=record.views[0].simhash,
             tokens=record.views[0].tokens,
             title=record.title,
-            near_miss=refused,
+            cut_off=analysis.cut_off,
+            near_miss=None if refused is None else _near_miss(*refused),
         )
+
+    def _is_boilerplate(self, txn: PageTransaction, portrait: Portrait) -> bool:
+        """Whether a page has nothing of its own: all its blocks, title included, are its host's."""
+        return bool(txn.common_blocks(self._host, portrait.own_blocks()).all())
 
     def _is_former_self(self, original: Record) -> bool:
         return (
@@ -172,28 +184,30 @@ class Decision:
             and _host(original.url) == _host(self.page.url)
         )
 
-    def _most_similar(
-        self, views: Sequence[View], candidates: list[tuple[int, Record]]
-    ) -> tuple[int, Record]:
-        """Of several candidates the best resemblance, then distance, then the oldest.
+    def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
+        """The kept pages that may be near, the best resemblance first, then the oldest.
 
-        Only pairs of views within the Hamming distance count, as in ``compare_views``.
+        Sketches of all candidates are compared in one go; those that resemble the page too little
+        follow last, since the best of them is the near miss to be told of.
         """
-        owner = [n for n, (_, record) in enumerate(candidates) for _ in record.views]
-        others = [view for _, record in candidates for view in record.views]
-        simhashes = np.array([view.simhash for view in others], dtype=np.uint64)
-        sketches = np.frombuffer(b"".join(view.sketch for view in others), dtype=np.uint8).reshape(
-            len(others), -1
+        ids = sorted(
+            {
+                *txn.find_texts([view.digest for view in profile.views]),
+                *txn.candidates([view.simhash for view in profile.views]),
+            }
         )
-        best: tuple[float, int, int] | None = None
-        for view in views:
-            distances = hamming_many(simhashes, view.simhash)
-            resemblances = resemblance_many(view.sketch, sketches)
-            for n in np.flatnonzero(distances <= self.config.max_distance):
-                rank = (-float(resemblances[n]), int(distances[n]), owner[n])
-                best = rank if best is None else min(best, rank)
-        assert best is not None, "a candidate has a view within the distance"
-        return candidates[best[2]]
+        candidates = [(page_id, txn.get(page_id)) for page_id in ids]
+        best = np.full(len(candidates), -1.0)
+        for view in profile.views:
+            rows = [n for n, (_, record) in enumerate(candidates) if record.profile.view(view.name)]
+            if rows:
+                sketches = b"".join(_sketch(candidates[n][1].profile, view.name) for n in rows)
+                alike = resemblance_many(
+                    view.sketch, np.frombuffer(sketches, dtype=np.uint8).reshape(len(rows), -1)
+                )
+                best[rows] = np.maximum(best[rows], alike)
+        order = np.argsort(-best, kind="stable")[:MAX_COMPARED]
+        return [candidates[n] for n in order]
 
     def _duplicate(
         self,
@@ -203,20 +217,19 @@ class Decision:
         original_id: int,
         original: Record,
         reason: str,
-        comparison: Comparison,
+        comparison: Comparison | None,
     ) -> Verdict:
         if self._is_former_self(original):
             revisit = self._revisit(txn, original_id, original)
             assert revisit is not None, "it has the same bytes, or there is an analysis"
             return revisit
         now = time.time()
-        measured = _measured(record.views, original.views, comparison)
+        measured = _measured(record.profile, original.profile, comparison)
         alias = msgspec.structs.replace(
             record,
             representative=original_id,
             reason=reason,
-            distance=measured["distance"],
-            resemblance=measured["resemblance"],
+            **{name: measured[name] for name in ("distance", "resemblance", "containment", "rule")},
             first_seen=now,
             last_seen=now,
             crawl=self.crawl,
@@ -229,48 +242,97 @@ class Decision:
             reason=reason,
             title=record.title,
             cluster_size=txn.aliases(original_id),
+            cut_off=self.analysis is not None and self.analysis.cut_off,
             **measured,
         )
 
-    def _record(
-        self, digest: bytes, analysis: Analysis | None, original: Record | None = None
-    ) -> Record:
+    def _record(self, analysis: Analysis | None, original: Record | None = None) -> Record:
         """Make the record of this page; without an analysis, the bytes are those of *original*."""
-        source: Any = analysis or original
+        if analysis is not None:
+            profile, language, text = analysis.portrait.profile, analysis.language, analysis.text
+        else:
+            assert original is not None
+            profile, language, text = original.profile, original.language, original.text
         return Record(
             key=self.page.key,
             url=self.page.url,
             body_digest=self.page.body_digest,
-            text_digest=digest,
-            views=list(source.views),
-            title=source.title,
-            language=source.language,
+            profile=profile,
+            language=language,
             body_bytes=len(self.page.body),
-            text=source.text,
+            text=text,
         )
 
-    def _compare(self, views: Sequence[View], others: Sequence[View]) -> Comparison:
-        return compare_views(
-            views,
-            others,
-            max_distance=self.config.max_distance,
-            min_resemblance=self.config.min_resemblance,
+    def _compare(self, txn: PageTransaction, analysis: Analysis, other: Record) -> Comparison:
+        host = self._host
+
+        def common(blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+            return txn.common_blocks(host, blocks)
+
+        return compare_profiles(
+            analysis.portrait,
+            other.profile,
+            self.config,
+            same_site=host == _host(other.url),
+            common=common,
         )
 
+    @cached_property
+    def _host(self) -> str:
+        return _host(self.page.url)
 
-def _measured(
-    views: Sequence[View], others: Sequence[View], comparison: Comparison | None
-) -> dict[str, Any]:
-    """Return the figures of a verdict; same bytes (no comparison) are alike in all of them."""
+
+def _measured(profile: Profile, other: Profile, comparison: Comparison | None) -> dict[str, Any]:
+    """The figures of a verdict; same bytes (no comparison) are alike in all of them."""
+    found = comparison or closest(profile, other)
+    if found.distance is None:  # no view in common
+        found = closest(profile, other)
+    view = profile.view(found.view or "") or profile.views[0]
+    view_of = other.view(found.view or "") or other.views[0]
+    same = comparison is None and profile == other
     return {
-        "distance": comparison.distance if comparison else 0,
-        "resemblance": comparison.resemblance if comparison else 1.0,
-        "containment": comparison.containment if comparison else 1.0,
-        "simhash": views[0].simhash,
-        "simhash_of": others[0].simhash,
-        "tokens": views[0].tokens,
-        "tokens_of": others[0].tokens,
+        "distance": 0 if same else found.distance,
+        "resemblance": 1.0 if same else found.resemblance,
+        "containment": 1.0 if same else found.containment,
+        "length_ratio": 1.0 if same else found.length_ratio,
+        "view": view.name,
+        "rule": None if comparison is None else comparison.rule,
+        "simhash": view.simhash,
+        "simhash_of": view_of.simhash,
+        "tokens": view.tokens,
+        "tokens_of": view_of.tokens,
     }
+
+
+def _near_miss(other: Record, comparison: Comparison) -> NearMiss:
+    assert comparison.distance is not None
+    assert comparison.rule is not None
+    view = other.profile.view(comparison.view or "") or other.views[0]
+    return NearMiss(
+        url=other.url,
+        rule=comparison.rule,
+        view=view.name,
+        distance=comparison.distance,
+        resemblance=comparison.resemblance or 0.0,
+        containment=comparison.containment or 0.0,
+        length_ratio=comparison.length_ratio or 0.0,
+        simhash=view.simhash,
+        tokens=view.tokens,
+    )
+
+
+def _same_text(a: Profile, b: Profile) -> bool:
+    return any(
+        other is not None and other.digest == view.digest
+        for view in a.views
+        for other in (b.view(view.name),)
+    )
+
+
+def _sketch(profile: Profile, name: str) -> bytes:
+    view = profile.view(name)
+    assert view is not None
+    return view.sketch
 
 
 def _host(url: str) -> str:

@@ -12,6 +12,7 @@ step, and the second looks again at all that the first has seen.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -26,11 +27,10 @@ from w3lib.url import canonicalize_url
 from scrapy_simdup.config import Config
 from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
-from scrapy_simdup.page.content import ContentExtractor, NoContent
-from scrapy_simdup.page.features import is_readable, normalise
-from scrapy_simdup.page.fingerprint import Fingerprinter, normalised_digest
+from scrapy_simdup.page.content import MAX_TITLE, Content, ContentExtractor, NoContent
+from scrapy_simdup.page.fingerprint import Fingerprinter
+from scrapy_simdup.page.profiler import Profiler, Unfit
 from scrapy_simdup.store.lmdb import LmdbPageStore
-from scrapy_simdup.store.records import View
 from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import Analyst
 
@@ -100,15 +100,16 @@ class Detector:
             self._extractor = ContentExtractor(config.extractor, config.max_elements)
         except ValueError as error:
             raise ConfigError(f"extractor = {config.extractor!r}: {error}") from error
-        self._fingerprinter = Fingerprinter(
+        fingerprinter = Fingerprinter(
             weights=config.weights,
             seed=config.seed,
             min_tokens=config.min_tokens,
             unify_chinese=config.unify_chinese,
         )
+        self._profiler = Profiler(fingerprinter, config.views)
         self._store: PageStore = LmdbPageStore(
             path,
-            configuration={**self._extractor.identity, **self._fingerprinter.identity},
+            configuration={**self._extractor.identity, **self._profiler.identity},
             max_distance=config.max_distance,
             expected_pages=config.expected_pages,
         )
@@ -259,46 +260,27 @@ class Detector:
     def _analyse(self, page: Page) -> Analysis:
         """Extract and fingerprint; runs on the analyst's thread. Raises ``_Skip``."""
         started = time.perf_counter()
-        title, language = page.title, None
         try:
-            texts: tuple[str, ...] = (page.decode(),)
-            if page.is_html:
-                content = self._extractor.extract(texts[0])
-                texts, language = content.texts, content.language
-                title = title or content.title
+            text = page.decode()
+            content = self._extractor.extract(text) if page.is_html else Content.of_text(text)
         except NoContent as error:
             raise _Skip(error.reason) from error
         except BaseException as error:  # an unheard-of charset; an extractor that calls sys.exit()
             raise _Skip("extraction_failed") from error
-        views = []
-        state: str = "no_features"
-        normalised = [normalise(text) for text in texts]
-        for text in normalised:
-            fingerprint = self._fingerprinter.fingerprint_normalised(text)
-            found: str | None = self._fingerprinter.state(fingerprint)
-            if found is None and not is_readable(text):
-                found = "unreadable"
-            if fingerprint is None or found is not None:
-                state = found or state
-                continue
-            views.append(
-                View(
-                    simhash=fingerprint.simhash,
-                    sketch=fingerprint.sketch,
-                    tokens=fingerprint.tokens,
-                    shingles=fingerprint.shingles,
-                )
-            )
-        self._timed("extract", started)
-        if not views:
-            raise _Skip(state)
-        kept = "\n\f".join(texts).encode("utf-8", "replace") if self.config.keep_text else b""
+        if title := _storable((page.title or content.title or "")[:MAX_TITLE]):
+            content = dataclasses.replace(content, title=title)
+        try:
+            portrait = self._profiler.portrait(content)
+        except Unfit as unfit:
+            raise _Skip(str(unfit)) from unfit
+        finally:
+            self._timed("extract", started)
+        kept = "\n".join(content.main or content.prose) if self.config.keep_text else ""
         return Analysis(
-            text_digest=normalised_digest(normalised[0], self.config.seed),
-            views=tuple(dict.fromkeys(views)),
-            title=_storable(title)[:300] if title else None,
-            language=language,
-            text=zlib.compress(kept) if kept else b"",
+            portrait=portrait,
+            language=content.language,
+            text=zlib.compress(kept.encode("utf-8", "replace")) if kept else b"",
+            cut_off=content.cut_off,
         )
 
     def close(self) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simdup.config import Config
 from scrapy_simdup.page import fingerprint as page_fingerprint
-from scrapy_simdup.page.comparison import Comparison, compare_views
-from scrapy_simdup.page.content import ContentExtractor, NoContent
+from scrapy_simdup.page.comparison import Comparison, compare_profiles, measure
+from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
+from scrapy_simdup.page.features import normalise_blocks
+from scrapy_simdup.page.fingerprint import blocks_digest
+from scrapy_simdup.page.profiler import Profiler, Unfit
 
 if TYPE_CHECKING:
     from scrapy_simdup.page.fingerprint import Fingerprint
+    from scrapy_simdup.page.profiler import Portrait
 
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*"
@@ -28,54 +33,49 @@ class Fingerprinter:
     """
 
     def __init__(self, **options: Any) -> None:
-        self._rules = _rules(Config.from_options(options))
+        self._fingerprinter = _fingerprinter(Config.from_options(options))
 
     def fingerprint(self, text: str) -> Fingerprint | None:
         """Return simhash (64 bits), sketch (256 bytes), number of tokens and of distinct shingles.
 
         None if the text has no features: no letters or digits. ``min_tokens`` is not applied here.
         """
-        return self._rules.fingerprint(text)
+        return self._fingerprinter.fingerprint(text)
 
 
 def compare(a: str, b: str, **options: Any) -> Comparison:
-    """Compare two texts, or two HTML pages by their main text, as the detector would.
+    """Compare two texts, or two HTML pages of one site, as the detector would.
 
-    ``near`` is what the detector would say of b after a. Texts that it would not judge (too short,
-    nothing to extract) are near only if they are the same.
+    ``near`` is what the detector would say of b after a, were there no other pages of their site
+    to tell its boilerplate by. Texts that it would not judge (too short, nothing to extract) are
+    near only if they are the same.
     """
     config = Config.from_options(options)
-    fingerprinter = _rules(config)
+    profiler = Profiler(_fingerprinter(config), config.views)
     extractor = ContentExtractor(config.extractor, config.max_elements)
-    first, second = _texts(a, extractor), _texts(b, extractor)
-    views = [
-        [view for view in map(fingerprinter.fingerprint, texts) if view is not None]
-        for texts in (first, second)
+    contents = [_content(source, extractor) for source in (a, b)]
+    portraits = [_portrait(content, profiler) for content in contents]
+    if portraits[0] is not None and portraits[1] is not None:
+        comparison = compare_profiles(portraits[1], portraits[0].profile, config, same_site=True)
+        return dataclasses.replace(comparison, near=True) if a == b else comparison
+    same = a == b or _same_text(*contents)
+    fingerprints = [
+        None if content is None else _fingerprinter(config).fingerprint("\n".join(content.main))
+        for content in contents
     ]
-    same = a == b or (
-        bool(first[0].strip())
-        and page_fingerprint.text_digest(first[0]) == page_fingerprint.text_digest(second[0])
-    )
-    if not views[0] or not views[1]:
+    if fingerprints[0] is None or fingerprints[1] is None:
         return Comparison(distance=None, resemblance=None, containment=None, near=same)
-    judged = [[view for view in page if fingerprinter.state(view) is None] for page in views]
-    comparison = compare_views(
-        judged[0] or views[0],
-        judged[1] or views[1],
-        max_distance=config.max_distance,
-        min_resemblance=config.min_resemblance,
-    )
-    near = same or (comparison.near and bool(judged[0]) and bool(judged[1]))
-    return Comparison(
-        distance=comparison.distance,
-        resemblance=comparison.resemblance,
-        containment=comparison.containment,
-        near=near,
-    )
+    return dataclasses.replace(measure(fingerprints[0], fingerprints[1]), near=same)
+
+
+def _same_text(a: Content | None, b: Content | None) -> bool:
+    if a is None or b is None or not a.main or not b.main:
+        return False
+    return blocks_digest(normalise_blocks(a.main)) == blocks_digest(normalise_blocks(b.main))
 
 
 @functools.lru_cache(maxsize=8)
-def _rules(config: Config) -> page_fingerprint.Fingerprinter:
+def _fingerprinter(config: Config) -> page_fingerprint.Fingerprinter:
     """One instance for many comparisons: each would load jieba's dictionary anew."""
     return page_fingerprint.Fingerprinter(
         weights=config.weights,
@@ -85,10 +85,17 @@ def _rules(config: Config) -> page_fingerprint.Fingerprinter:
     )
 
 
-def _texts(source: str, extractor: ContentExtractor) -> tuple[str, ...]:
+def _content(source: str, extractor: ContentExtractor) -> Content | None:
     if not _HTML.match(source):
-        return (source,)
+        return Content.of_text(source)
     try:
-        return extractor.extract(source).texts
+        return extractor.extract(source)
     except NoContent:
-        return ("",)
+        return None
+
+
+def _portrait(content: Content | None, profiler: Profiler) -> Portrait | None:
+    try:
+        return None if content is None else profiler.portrait(content)
+    except Unfit:
+        return None

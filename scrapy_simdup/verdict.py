@@ -24,9 +24,10 @@ SKIP_REASONS: Final[dict[str, str]] = {
     "timeout": "no main text within SIMDUP_TIMEOUT",
     "no_text": "no main text in the page, or in the fields of the item",
     "thin": "the main text found is less than half of what the page shows outside of links",
+    "boilerplate": "all the text, title included, recurs on many other pages of the host",
     "unreadable": "a fifth of the text are characters without meaning: wrong charset, symbols",
     "no_features": "text, but no letters or digits in it",
-    "too_short": "fewer than SIMDUP_MIN_TOKENS tokens of main text",
+    "too_short": "fewer than SIMDUP_MIN_TOKENS tokens (a third of it, with title and heading)",
     "too_uniform": "fewer than SIMDUP_MIN_TOKENS / 3 different tokens",
     "no_page": "an item that comes from no page, or was replaced before it reached us",
     "store_failed": "the store could not be read or written",
@@ -35,7 +36,7 @@ SKIP_REASONS: Final[dict[str, str]] = {
 #: How a duplicate or a revisit was recognised (``Verdict.reason``).
 MATCH_REASONS: Final[dict[str, str]] = {
     "body": "same bytes",
-    "text": "same main text",
+    "text": "same text",
     "simhash": "fingerprints within SIMDUP_MAX_DISTANCE, verified if SIMDUP_MIN_RESEMBLANCE is set",
     "url": "same request as a kept page, with another text",
 }
@@ -46,12 +47,15 @@ CHANGES: Final = ("unchanged", "minor", "changed")
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """The best candidate within the Hamming distance that verification refused."""
+    """The most similar candidate that was refused, and the ``rule`` that refused it."""
 
     url: str
+    rule: str
+    view: str
     distance: int
     resemblance: float
     containment: float
+    length_ratio: float
     simhash: int
     tokens: int
 
@@ -72,6 +76,13 @@ class Verdict:
         to that page (a duplicate) or to its own former self (a revisit): Hamming distance in bits,
         estimated Jaccard resemblance of the shingle sets 0…1, and share of the smaller set that
         the larger contains 0…1. None where there is nothing to compare.
+    ``length_ratio``
+        shingles of the shorter text over those of the longer, 0…1.
+    ``view``, ``rule``
+        the view that was compared, ``main`` or ``prose``, and the rule that decided
+        (:data:`~scrapy_simdup.page.comparison.RULES`); no rule for the same bytes.
+    ``cut_off``
+        the document ends in the middle: what is left of it was judged.
     ``simhash``, ``tokens``; ``simhash_of``, ``tokens_of``
         fingerprint and number of tokens of this page and of the page it was compared with.
     ``cluster_size``
@@ -86,6 +97,10 @@ class Verdict:
     resemblance: float | None = None
     reason: str | None = None
     containment: float | None = None
+    length_ratio: float | None = None
+    view: str | None = None
+    rule: str | None = None
+    cut_off: bool = False
     change: str | None = None
     simhash: int | None = None
     simhash_of: int | None = None
@@ -102,6 +117,14 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what an item's field holds: JSON-able, without what is None."""
-        fields = ("kind", "reason", "duplicate_of", "distance", "resemblance", "containment")
+        fields = (
+            "kind",
+            "reason",
+            "duplicate_of",
+            "distance",
+            "resemblance",
+            "containment",
+            "rule",
+        )
         values = {name: getattr(self, name) for name in (*fields, "change")}
         return {name: value for name, value in values.items() if value is not None}

@@ -157,7 +157,9 @@ def assert_consistent(environment: Environment) -> None:
     kept = {page_id: record for page_id, record in pages.items() if record.kept}
     assert indexes["keys"] == {(record.key, page_id) for page_id, record in pages.items()}
     assert indexes["bodies"] == {(record.body_digest, page_id) for page_id, record in kept.items()}
-    assert indexes["texts"] == {(record.text_digest, page_id) for page_id, record in kept.items()}
+    assert indexes["texts"] == {
+        (view.digest, page_id) for page_id, record in kept.items() for view in record.views
+    }
     assert indexes["aliases"] == {
         (record.representative.to_bytes(8, "big"), page_id)
         for page_id, record in pages.items()

@@ -1,19 +1,85 @@
-"""Two pages, each with one or more views → how alike they are, and whether that is near."""
+"""Two pages → how alike they are, whether that is near, and which rule decided.
+
+A page is near another when one view of it, `main` or `prose`, is within the Hamming distance and
+resembles the same view of the other (Manku, Jain and Das Sarma 2007, with a verification). What
+follows keeps apart what only looks alike. Each rule can only refuse; thresholds are those of the
+ablation in docs/quality.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
+
+from scrapy_simdup.page.features import normalise
+from scrapy_simdup.page.profile import (
+    MAIN,
+    MAX_BLOCKS,
+    MAX_NUMBERS,
+    PROSE,
+    block_hashes,
+    unpack,
+)
 from scrapy_simdup.page.simhash import hamming
 from scrapy_simdup.page.sketch import containment, resemblance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from scrapy_simdup.page.profile import Profile, View
+    from scrapy_simdup.page.profiler import Portrait
+
+#: Which rule decides about two pages, and what it says. The first three make a duplicate.
+RULES: Final[dict[str, str]] = {
+    "same_text": "the same blocks of text, in whatever order",
+    "resemblance": "near: within the distance, and alike enough; refused: not alike enough",
+    "distance": "near: within the distance, no verification wanted; refused: not within it",
+    "short": "refused: a short page, and title or heading are not the same",
+    "other_view": "refused: alike in one view, but what else the pages show differs",
+    "containment": "refused: one page contains the other and much more",
+    "boilerplate": "refused: what they share is what many pages of the host have in common",
+    "siblings": "refused: one template, but other names and numbers",
+}
+
+# The other view, or all that is shown, must resemble so much when main (prose) matches.
+_AGREES_WITH_MAIN = 0.5
+_AGREES_WITH_PROSE = 0.6
+# Main texts that resemble less than this contradict a match of the prose.
+_CONTRADICTS = 0.2
+# All that is shown, when a text is the same: under the same title, under another one.
+_SAME_TITLE = 0.1
+_OTHER_TITLE = 0.6
+# A prose of fewer tokens has no say about the main text.
+_LEAST_PROSE = 8
+# Legal duplicates differ in length by a fifth; here the shorter one is part of the longer one.
+_CONTAINED = 0.9
+_LENGTH_RATIO = 0.85
+# Boilerplate makes up at least this share of what two pages share.
+_MOSTLY = 0.5
+# Titles that differ in numbers only are a version, unless fewer numbers than this are the same.
+_SAME_NUMBERS = 0.5
 
 
-class View(Protocol):
-    """What is compared of a view: a `Fingerprint`, or what a store kept of one."""
+class Criteria(Protocol):
+    """What the user decides."""
+
+    @property
+    def max_distance(self) -> int: ...
+    @property
+    def min_resemblance(self) -> float | None: ...
+    @property
+    def min_tokens(self) -> int: ...
+    @property
+    def keep_siblings(self) -> bool: ...
+
+
+class Measurable(Protocol):
+    """A fingerprint, or a view, which is what is kept of one."""
 
     @property
     def simhash(self) -> int: ...
@@ -25,54 +91,295 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How alike two pages are, in their most similar pair of views.
+    """How alike two pages are, in the view that decided.
 
-    `distance` in bits; `resemblance` and `containment` 0 … 1, or None where a view has no sketch.
-    All three are None where one of the two has no features at all.
+    `distance` in bits; `resemblance`, `containment` and `length_ratio` 0 … 1, of the shingle sets.
+    All are None where one of the two has no features at all. `rule` is one of `RULES`, or None
+    where neither page could be judged.
     """
 
     distance: int | None
     resemblance: float | None
     containment: float | None
     near: bool
+    length_ratio: float | None = None
+    view: str | None = None
+    rule: str | None = None
 
 
-def compare_views(
-    a: Sequence[View],
-    b: Sequence[View],
+def compare_profiles(
+    a: Portrait,
+    b: Profile,
+    criteria: Criteria,
     *,
-    max_distance: int,
-    min_resemblance: float | None,
+    same_site: bool,
+    common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None = None,
 ) -> Comparison:
-    """Compare every view of one page with every view of another.
+    """Compare the page at hand with another one.
 
-    A pair of views is near when it is within `max_distance` bits and, unless `min_resemblance` is
-    None, its sketches estimate at least that resemblance; a pair without sketches is then not near.
-    Of several near pairs the one with the best resemblance counts, then the one with the smallest
-    distance. When no pair is near, those within `max_distance` come first, so that a refused
-    candidate shows as the near miss it is.
-
-    Raises ValueError when a page has no view.
+    *same_site* says whether both come from one host: only there titles and numbers tell siblings
+    apart. *common* says which blocks, given as uint32[n], recur on that host. Of several views the
+    one that makes the pages near counts, then the one with the best resemblance.
     """
-    if not a or not b:
-        raise ValueError("a page without a view cannot be compared")
-    pairs = [_compare(one, other, max_distance, min_resemblance) for one in a for other in b]
-    return max(pairs, key=lambda pair: _rank(pair, max_distance))
+    pair = _Pair(a, b, criteria, same_site, common)
+    found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
+    if not found:
+        # One page has only a main text, the other only prose: nothing to compare.
+        return Comparison(None, None, None, near=False, rule="distance")
+    return max(found, key=_rank)
 
 
-def _rank(pair: Comparison, max_distance: int) -> tuple[bool, bool, float, int]:
-    assert pair.distance is not None, "both have features"
-    alike = -1.0 if pair.resemblance is None else pair.resemblance
-    return pair.near, pair.distance <= max_distance, alike, -pair.distance
+def closest(a: Profile, b: Profile) -> Comparison:
+    """How alike two pages are in their most similar views, without a judgement."""
+    same = [
+        measure(view, other, view.name)
+        for view in a.views
+        if (other := b.view(view.name)) is not None
+    ]
+    return max(
+        same or [measure(a.views[0], b.views[0])],
+        key=lambda pair: (pair.resemblance or 0.0, -(pair.distance or 0)),
+    )
 
 
-def _compare(a: View, b: View, max_distance: int, min_resemblance: float | None) -> Comparison:
-    distance = hamming(a.simhash, b.simhash)
+def measure(a: Measurable, b: Measurable, view: str | None = None) -> Comparison:
+    """How alike two texts are, without a judgement: `near` is False, `rule` None."""
     alike = resemblance(a.sketch, b.sketch) if a.sketch and b.sketch else None
+    most = max(a.shingles, b.shingles)
     return Comparison(
-        distance=distance,
+        distance=hamming(a.simhash, b.simhash),
         resemblance=alike,
         containment=None if alike is None else containment(alike, a.shingles, b.shingles),
-        near=distance <= max_distance
-        and (min_resemblance is None or (alike is not None and alike >= min_resemblance)),
+        near=False,
+        length_ratio=min(a.shingles, b.shingles) / most if most else None,
+        view=view,
     )
+
+
+def _rank(comparison: Comparison) -> tuple[bool, bool, bool, float, int]:
+    return (
+        comparison.near,
+        comparison.rule == "same_text",
+        comparison.rule != "distance",
+        -1.0 if comparison.resemblance is None else comparison.resemblance,
+        -(comparison.distance or 0),
+    )
+
+
+class _Pair:
+    """Two pages, and all that the rules ask of them."""
+
+    def __init__(
+        self,
+        a: Portrait,
+        b: Profile,
+        criteria: Criteria,
+        same_site: bool,
+        common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None,
+    ) -> None:
+        self._portrait = a
+        self._a, self._b = a.profile, b
+        self._criteria = criteria
+        self._same_site = same_site
+        self._common = common if same_site else None
+        self._alike: dict[str, float] = {}
+
+    def has(self, name: str) -> bool:
+        return self._a.view(name) is not None and self._b.view(name) is not None
+
+    def judge(self, name: str) -> Comparison:
+        a, b = self._a.view(name), self._b.view(name)
+        assert a is not None
+        assert b is not None
+        measured = measure(a, b, name)
+        near, rule = self._rule(name, a, b, measured)
+        return replace(measured, near=near, rule=rule)
+
+    def _rule(self, name: str, a: View, b: View, measured: Comparison) -> tuple[bool, str]:
+        """Whether two views are near, and which rule says so."""
+        criteria = self._criteria
+        assert measured.distance is not None
+        same_text = a.digest == b.digest
+        if not same_text and measured.distance > criteria.max_distance:
+            return False, "distance"
+        if min(a.tokens, b.tokens) < criteria.min_tokens and not self._same_name():
+            return False, "short"
+        if criteria.min_resemblance is None:
+            return (True, "same_text") if same_text else (True, "distance")
+        alike = measured.resemblance
+        if not same_text and (alike is None or alike < criteria.min_resemblance):
+            return False, "resemblance"
+        if same_text:
+            if not self._surroundings_agree():
+                return False, "other_view"
+            if criteria.keep_siblings and self._names_differ():
+                return False, "siblings"
+        else:
+            if not self._other_view_agrees(name):
+                return False, "other_view"
+            if _is_contained(measured):
+                return False, "containment"
+            if self._is_boilerplate(name, a, b, measured):
+                return False, "boilerplate"
+        if criteria.keep_siblings and self._are_siblings():
+            return False, "siblings"
+        return True, "same_text" if same_text else "resemblance"
+
+    # ---- what else the pages show ----------------------------------------------------------------
+
+    def _visible_alike(self) -> float | None:
+        if not self._a.visible or not self._b.visible:
+            return None
+        return resemblance(self._a.visible, self._b.visible)
+
+    def _view_alike(self, name: str, least: int) -> float | None:
+        a, b = self._a.view(name), self._b.view(name)
+        if a is None or b is None or min(a.tokens, b.tokens) < least:
+            return None
+        return resemblance(a.sketch, b.sketch)
+
+    def _other_view_agrees(self, name: str) -> bool:
+        """Whether the rest of the pages does not belie a match in one view.
+
+        The same footer extracted as the main text of two pages, or the same frame around lists of
+        links, is found out here. A page that has one view only is not asked.
+        """
+        shown = self._visible_alike()
+        if name == MAIN:
+            prose = self._view_alike(PROSE, _LEAST_PROSE)
+            others = [alike for alike in (prose, shown) if alike is not None]
+            return not others or max(others) >= _AGREES_WITH_MAIN
+        main = self._view_alike(MAIN, self._criteria.min_tokens)
+        if main is not None and main < _CONTRADICTS:
+            return False
+        others = [alike for alike in (main, shown) if alike is not None]
+        return not others or max(others) >= _AGREES_WITH_PROSE
+
+    def _surroundings_agree(self) -> bool:
+        """The same, where the text is the same: then a title says more than a menu."""
+        shown = self._visible_alike()
+        if shown is None:
+            return True
+        same_title = _plain(self._a.title) == _plain(self._b.title)
+        return shown >= (_SAME_TITLE if same_title else _OTHER_TITLE)
+
+    # ---- boilerplate -----------------------------------------------------------------------------
+
+    def _is_boilerplate(self, name: str, a: View, b: View, measured: Comparison) -> bool:
+        """Whether what two views share is mostly the host's own, and what is theirs differs.
+
+        Of two estimates of what they share of their own, one from sketches and one from blocks,
+        the larger counts; of those of what differs the smaller. So a page with one corrected
+        paragraph is no victim.
+        """
+        composition = self._portrait.composition.get(name)
+        if self._common is None or composition is None or not len(composition.hashes):
+            return False
+        shared = (measured.resemblance or 0.0) / (1.0 + (measured.resemblance or 0.0))
+        shared *= a.tokens + b.tokens
+        differing = (a.tokens + b.tokens) / 2 - shared
+        theirs = unpack(self._b.blocks)
+        known = self._common(np.concatenate((composition.hashes, theirs)))
+        mine_common, theirs_common = known[: len(composition.hashes)], known[-len(theirs) :]
+        if not mine_common.any() or not len(theirs):
+            return False
+        sampled = np.ones(len(composition.hashes), dtype=np.bool_)
+        if len(theirs) == MAX_BLOCKS:  # larger hashes of theirs are not remembered
+            sampled = composition.hashes <= theirs[-1]
+        weight = composition.characters * sampled
+        total = float(weight.sum())
+        if not total:
+            return False
+        in_both = np.isin(composition.hashes, theirs)
+        tokens = a.tokens / total
+        common = float((weight * (in_both & mine_common)).sum()) * tokens
+        own_shared = float((weight * (in_both & ~mine_common)).sum()) * tokens
+        own_other = float((weight * (~in_both & ~mine_common)).sum()) * tokens
+        mine = unpack(self._a.blocks)
+        their_other = float(np.mean(~np.isin(theirs, mine) & ~theirs_common)) * b.tokens
+        same = max(shared - common, own_shared)
+        other = min(differing, own_other, their_other)
+        return common >= _MOSTLY * shared and other >= 1 and same < other
+
+    # ---- names and numbers -----------------------------------------------------------------------
+
+    def _same_name(self) -> bool:
+        """Whether title and headings, both there, are the same."""
+        a, b = self._a, self._b
+        return (
+            bool(a.title and a.headings)
+            and _plain(a.title) == _plain(b.title)
+            and [*map(_plain, a.headings)] == [*map(_plain, b.headings)]
+        )
+
+    def _differences(self) -> list[tuple[set[str], set[str]]]:
+        """The words that only one of the pages has, in the titles and, if both have some, in the
+        headings; empty unless each side has a word of its own in all of them.
+
+        A heading that many pages of the host share names the site, not the page.
+        """
+        pairs = [(_words(self._a.title), _words(self._b.title))]
+        mine, theirs = self._own_headings(self._a), self._own_headings(self._b)
+        if mine and theirs:
+            pairs.append((mine, theirs))
+        differences = [(one - other, other - one) for one, other in pairs]
+        return differences if all(one and other for one, other in differences) else []
+
+    def _own_headings(self, page: Profile) -> set[str]:
+        headings = page.headings
+        if self._common is not None and headings:
+            known = self._common(block_hashes([*map(normalise, headings)], self._portrait.seed))
+            headings = tuple(h for h, common in zip(headings, known, strict=True) if not common)
+        return set().union(*map(_words, headings))
+
+    def _names_differ(self) -> bool:
+        """Whether the pages call themselves by other words, not only by other numbers."""
+        differences = self._differences() if self._same_site else []
+        return bool(differences) and all(
+            _has_word(one) and _has_word(other) for one, other in differences
+        )
+
+    def _are_siblings(self) -> bool:
+        """Whether two pages of a template differ in name and number: two offers, not one.
+
+        Versions of one page differ in the numbers of their titles, too, but hardly in those of
+        their texts; so where names are the same, most numbers have to be others.
+        """
+        if not self._same_site or not self._differences():
+            return False
+        mine, theirs = unpack(self._a.numbers), unpack(self._b.numbers)
+        if MAX_NUMBERS in (len(mine), len(theirs)):
+            limit = min(numbers[-1] for numbers in (mine, theirs) if len(numbers) == MAX_NUMBERS)
+            mine, theirs = mine[mine <= limit], theirs[theirs <= limit]
+        both = len(np.intersect1d(mine, theirs, assume_unique=True))
+        only_mine, only_theirs = len(mine) - both, len(theirs) - both
+        if self._names_differ():
+            return min(only_mine, only_theirs) >= 1
+        return min(only_mine, only_theirs) >= 2 and both < _SAME_NUMBERS * (
+            both + only_mine + only_theirs
+        )
+
+
+def _is_contained(measured: Comparison) -> bool:
+    """Whether one view holds the other and clearly more: a quotation, a book's print version."""
+    return (
+        measured.length_ratio is not None
+        and measured.length_ratio < _LENGTH_RATIO
+        and (measured.containment or 0.0) >= _CONTAINED
+    )
+
+
+_WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
+
+
+def _plain(text: str | None) -> str:
+    return normalise(text or "")
+
+
+def _words(text: str | None) -> set[str]:
+    return set(_WORD.findall(_plain(text)))
+
+
+def _has_word(words: set[str]) -> bool:
+    return any(not _DIGIT.search(word) for word in words)

@@ -1,6 +1,6 @@
-"""HTML → the main text of a page.
+"""HTML → what a page says: its main text, its prose, its title.
 
-trafilatura does the extraction. What lives here is what a crawl needs around it: pages cut off,
+trafilatura finds the main text. What lives here is what a crawl needs around it: pages cut off,
 without `<html>`, with NUL bytes or hundreds of thousands of elements; a text that is not the story;
 and a plain reason wherever there is none. Whether a text is long enough to be judged is decided in
 `fingerprint`.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simdup.page import story
+from scrapy_simdup.page.blocks import read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 Reason = Literal["no_text", "too_many_elements", "extraction_failed", "thin"]
+NoMain = Literal["no_text", "thin"]
 
 DEFAULT_EXTRACTOR = "trafilatura"
-RULES = "1"
+RULES = "2"
 """Changes whenever the rules of this module give another text for the same page."""
 
 MAX_TITLE = 300
 
 _MAX_ATTRIBUTES = 1000
 _SHORT = 3000
+_TAIL = 4096
 
 # What no reader sees. Controls, since libxml2 would end the text at a NUL; and marks of possible
 # line breaks and directions, since trafilatura counts them when it looks for the longest text.
@@ -49,11 +52,12 @@ _DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
+_BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
 
 class NoContent(Exception):
-    """A page has no main text that it could be judged by.
+    """A page has no text that it could be judged by.
 
     `reason` is `no_text` (nothing to extract, or what can be extracted is not what the page is
     about), `thin` (what can be extracted is less than half of what the page shows),
@@ -70,15 +74,31 @@ class NoContent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was found on a page.
+    """What was found on a page, each text as its blocks.
 
-    `texts` are the views of the page, the primary one first; none is empty. `title` has at most
-    300 characters. `language` is what the page's `<html lang>` says, unchecked.
+    `main` is what the extractor takes for the main text, and empty where that does not stand for
+    the page; `no_main` says why. `prose` is what the page shows outside of navigation and links,
+    `visible` all that it shows; both are empty where they do not stand for the page, and with an
+    extractor of the user's own. At least one of `main` and `prose` is not empty.
+
+    `title` has at most 300 characters, and so have `headings`, the page's `<h1>`, together.
+    `language` is what the page's `<html lang>` says, unchecked. `cut_off` says that the document
+    ends in the middle: it was opened with `<html>`, or stops within a tag, and never closed.
     """
 
-    texts: tuple[str, ...]
-    title: str | None
-    language: str | None
+    main: tuple[str, ...]
+    prose: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
+    title: str | None = None
+    headings: tuple[str, ...] = ()
+    language: str | None = None
+    no_main: NoMain | None = None
+    cut_off: bool = False
+
+    @classmethod
+    def of_text(cls, text: str, title: str | None = None) -> Content:
+        """The content of a plain text. Its blocks are what blank lines part."""
+        return cls(tuple(_BLANK_LINES.split(text)), title=title)
 
 
 class ContentExtractor:
@@ -137,8 +157,8 @@ class ContentExtractor:
             raise
         except Exception as error:
             raise NoContent("extraction_failed") from error
-        if not content.texts:
-            raise NoContent("no_text")
+        if not content.main and not content.prose:
+            raise NoContent(content.no_main or "no_text")
         return content
 
     def _extract(self, html: str) -> Content:
@@ -149,10 +169,22 @@ class ContentExtractor:
         tree = _parse(html)
         text = self._trafilatura(tree)
         # A long text is hardly ever the wrong one, and the checks would cost on every page.
-        text = text if len(text) >= _SHORT else story.checked(text, tree)
-        if story.is_thin(text, tree):
-            raise NoContent("thin")
-        return Content(_views(text), _title(tree), _language(tree))
+        found = story.Story(text) if len(text) >= _SHORT else story.checked(text, tree)
+        if not found.on_page and not found.text:
+            raise NoContent("no_text")
+        thin = found.on_page and story.is_thin(found.text, tree)
+        blocks = read_blocks(tree)
+        main = () if thin else _lines(found.text)
+        return Content(
+            main=main,
+            prose=blocks.prose() if found.on_page else (),
+            visible=blocks.visible() if found.on_page else (),
+            title=_title(tree),
+            headings=_cut(blocks.headings()),
+            language=_language(tree),
+            no_main=None if main else "thin" if thin else "no_text",
+            cut_off=_is_cut_off(html),
+        )
 
     def _extract_custom(self, extract: Callable[[str], str | None], html: str) -> Content:
         text = extract(html) or ""
@@ -160,15 +192,41 @@ class ContentExtractor:
             raise TypeError(
                 f"{self.extractor} returned {type(text).__name__}, allowed are str and None"
             )
+        main = _lines(text)
         try:
             tree = _parse(html)
         except (NoContent, ValueError):  # it found a text all the same
-            return Content(_views(text), None, None)
-        return Content(_views(text), _title(tree), _language(tree))
+            return Content(main)
+        return Content(
+            main,
+            title=_title(tree),
+            headings=_cut(read_blocks(tree).headings()),
+            language=_language(tree),
+            cut_off=_is_cut_off(html),
+        )
 
 
-def _views(text: str) -> tuple[str, ...]:
-    return (text,) if text and not text.isspace() else ()
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line for line in text.split("\n") if line and not line.isspace())
+
+
+def _cut(headings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many headings as have 300 characters together."""
+    kept: list[str] = []
+    left = MAX_TITLE
+    for heading in headings:
+        if left <= 0:
+            break
+        kept.append(heading[:left])
+        left -= len(heading)
+    return tuple(kept)
+
+
+def _is_cut_off(html: str) -> bool:
+    end = html[-_TAIL:].lower()
+    if end.rfind("<") > end.rfind(">"):
+        return True
+    return "<html" in html[:_TAIL].lower() and "</html" not in end and "</body" not in end
 
 
 def _callable_at(path: str) -> Callable[[str], str | None]:

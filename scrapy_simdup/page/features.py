@@ -48,6 +48,7 @@ _INVISIBLE = re.compile(
 )
 _ASCII_RUN = re.compile("[\x00-\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BOUNDARY = "\ue000"
 _NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _IDEOGRAPHIC_GAP = regex.compile(rf"(?<=[{_NO_SPACES}]) (?=[{_NO_SPACES}])")
 
@@ -71,6 +72,17 @@ def normalise(text: str) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     text = " ".join(text.split())
     return _IDEOGRAPHIC_GAP.sub("", text) if _SCRIPT_WITHOUT_SPACES.search(rare) else text
+
+
+def normalise_blocks(texts: Iterable[str]) -> list[str]:
+    """`normalise` for every block of a page, in one go; blocks of which nothing is left go."""
+    joined = _BOUNDARY.join(text.replace(_BOUNDARY, " ") for text in texts)
+    if joined.replace(_BOUNDARY, "").isascii():
+        normalised = map(normalise, joined.split(_BOUNDARY))
+    else:
+        # The boundary is a character that normalising leaves alone and never joins to another.
+        normalised = map(str.strip, normalise(joined).split(_BOUNDARY))
+    return [text for text in normalised if text]
 
 
 def _without_invisible(text: str) -> str:
@@ -177,32 +189,44 @@ class Tokenizer:
 
     def tokens(self, normalised: str) -> list[str]:
         """The tokens of a text that went through `normalise`, in reading order."""
-        rare = _without_ascii(normalised)
+        return self.tokens_by_block([normalised])[0]
+
+    def tokens_by_block(self, blocks: Sequence[str]) -> list[list[str]]:
+        """The tokens of every block of one page; no token reaches over the end of a block.
+
+        The blocks went through `normalise` or `normalise_blocks`. Whether Han characters are
+        Japanese is judged from all of them together.
+        """
+        rare = _without_ascii("\n".join(blocks))
         if not _WORD.search(rare):
             # Curly quotes and dashes at most: they part words as a question mark does.
-            plain = normalised.encode("ascii", "replace").decode("ascii")
-            return plain.translate(_ASCII_WORDS).split()
+            return [_ascii_words(block) for block in blocks]
         if not _SCRIPT_WITHOUT_SPACES.search(rare):
-            words: list[str] = _WORD.findall(normalised)
-            return words
-        return self._tokens_by_script(normalised, japanese=_is_japanese(rare))
+            return [_WORD.findall(block) for block in blocks]
+        return self._tokens_by_script(blocks, japanese=_is_japanese(rare))
 
-    def _tokens_by_script(self, normalised: str, *, japanese: bool) -> list[str]:
+    def _tokens_by_script(self, blocks: Sequence[str], *, japanese: bool) -> list[list[str]]:
         if self._opencc is not None and not japanese:
             # Twice, since some words mean one thing in Taiwan and another on the mainland: 程式
             # becomes 程序, and 程序 becomes 进程, there as in the mainland's text.
-            normalised = self._opencc.convert(self._opencc.convert(normalised))
+            convert = self._opencc.convert
+            blocks = [convert(convert(block)) for block in blocks]
         pattern = _JAPANESE_RUNS if japanese else _RUNS
-        runs = [(match.lastgroup, match[0]) for match in pattern.finditer(normalised)]
-        han = iter(self._segment([run for kind, run in runs if kind == "han"]))
-        tokens: list[str] = []
-        for kind, run in runs:
-            if kind == "words":
-                tokens.append(run)
-            elif kind == "bigrams":
-                tokens += _bigrams(run)
-            else:
-                tokens += next(han)
+        runs = [
+            [(match.lastgroup, match[0]) for match in pattern.finditer(block)] for block in blocks
+        ]
+        han = iter(self._segment([run for block in runs for kind, run in block if kind == "han"]))
+        tokens: list[list[str]] = []
+        for block in runs:
+            own: list[str] = []
+            for kind, run in block:
+                if kind == "words":
+                    own.append(run)
+                elif kind == "bigrams":
+                    own += _bigrams(run)
+                else:
+                    own += next(han)
+            tokens.append(own)
         return tokens
 
     def _segment(self, runs: list[str]) -> list[list[str]]:
@@ -251,6 +275,11 @@ def _load_opencc() -> Any:
             "unify_chinese = True needs OpenCC, which is not installed or does not load; "
             "install it with: pip install 'OpenCC>=1.1.9'"
         ) from error
+
+
+def _ascii_words(block: str) -> list[str]:
+    plain = block if block.isascii() else block.encode("ascii", "replace").decode("ascii")
+    return plain.translate(_ASCII_WORDS).split()
 
 
 def _bigrams(run: str) -> list[str]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from scrapy_simdup.page import features, simhash, sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
 
 Unfit = Literal["no_features", "too_short", "too_uniform"]
 
@@ -75,31 +83,42 @@ class Fingerprinter:
 
     def fingerprint_normalised(self, normalised: str) -> Fingerprint | None:
         """As `fingerprint`, of a text that went through `features.normalise` already."""
-        tokens = self._tokenizer.tokens(normalised)
-        if not tokens:
+        return self.fingerprint_hashes(self.token_hashes([normalised])[0])
+
+    def token_hashes(self, blocks: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
+        """The hashes of the tokens of every block of a page, in order; the blocks are normalised."""
+        tokens = self._tokenizer.tokens_by_block(blocks)
+        hashes = features.token_hashes(list(chain.from_iterable(tokens)), self.seed)
+        return np.split(hashes, np.cumsum([len(block) for block in tokens])[:-1])
+
+    def fingerprint_hashes(self, positions: npt.NDArray[np.uint64]) -> Fingerprint | None:
+        """As `fingerprint`, of the hashes of a text's tokens, uint64[n], in order."""
+        if len(positions) == 0:
             return None
-        positions = features.token_hashes(tokens, self.seed)
         distinct, counts = features.term_frequencies(positions)
         shingles = sketch.shingle_hashes(positions)
         return Fingerprint(
             simhash=simhash.simhash(distinct, features.weigh(counts, self.weights)),
             sketch=sketch.sketch(shingles),
-            tokens=len(tokens),
+            tokens=len(positions),
             shingles=len(shingles),
             distinct=len(distinct),
         )
 
-    def state(self, fingerprint: Fingerprint | None) -> Unfit | None:
+    def state(self, fingerprint: Fingerprint | None, *, named: bool = False) -> Unfit | None:
         """Why a page cannot be judged by this fingerprint, or None when it can.
 
-        `no_features`: the text has no word at all. `too_short`: fewer than `min_tokens` tokens.
-        `too_uniform`: fewer than a third of `min_tokens` distinct ones, such as one word repeated.
+        `no_features`: the text has no word at all. `too_short`: fewer than `min_tokens` tokens, or
+        fewer than a third of that on a page that is *named*: then its title and heading have to
+        agree, too. `too_uniform`: fewer than a third of `min_tokens` distinct ones (on a shorter
+        page: fewer than half of its tokens), such as one word repeated.
         """
         if fingerprint is None:
             return "no_features"
-        if fingerprint.tokens < self.min_tokens:
+        least = -(-self.min_tokens // 3) if named else self.min_tokens
+        if fingerprint.tokens < least:
             return "too_short"
-        if fingerprint.distinct < self.min_tokens // 3:
+        if fingerprint.distinct < min(self.min_tokens // 3, fingerprint.tokens // 2):
             return "too_uniform"
         return None
 
@@ -107,15 +126,20 @@ class Fingerprinter:
 def text_digest(text: str, seed: int = 0) -> bytes:
     """16 bytes that are equal for texts that read alike, in whatever encoding or markup.
 
-    blake2b, keyed by `seed`, of the normalised text without white space. Raises ValueError for a
-    seed outside 0 … 2**64 - 1.
+    Raises ValueError for a seed outside 0 … 2**64 - 1.
     """
-    return normalised_digest(features.normalise(text), seed)
+    return blocks_digest([features.normalise(text)], seed)
 
 
-def normalised_digest(normalised: str, seed: int = 0) -> bytes:
-    """As `text_digest`, of a text that went through `features.normalise` already."""
-    return body_digest(features.compact(normalised).encode(), seed)
+def blocks_digest(blocks: Iterable[str], seed: int = 0) -> bytes:
+    """16 bytes that are equal for the same normalised blocks, in whatever order.
+
+    blake2b, keyed by `seed`, of the distinct blocks without white space: a menu or a list that is
+    sorted otherwise on the next visit does not make another text. Raises ValueError for a seed
+    outside 0 … 2**64 - 1.
+    """
+    distinct = sorted({features.compact(block) for block in blocks})
+    return body_digest("\n".join(distinct).encode(), seed)
 
 
 def body_digest(body: bytes, seed: int = 0) -> bytes:

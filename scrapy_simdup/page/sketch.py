@@ -31,12 +31,13 @@ import numpy.typing as npt
 
 SHINGLE_SIZE = 8
 BINS = 512
-SKETCH_BYTES = BINS // 2
+COARSE_BINS = 128
+"""Bins of the 64-byte sketch that is kept of all a page shows: enough to say whether two pages look
+alike, with a standard error of 0.05."""
 RULES = "1"
 """Changes whenever the same tokens give another sketch."""
 
 _VALUES = 15
-_BIN_SHIFT = np.uint64(64 - 9)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 # How many of a byte's two bins are filled.
@@ -87,17 +88,18 @@ def _first_of_each(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return first
 
 
-def sketch(shingle_hashes: npt.NDArray[np.uint64]) -> bytes:
+def sketch(shingle_hashes: npt.NDArray[np.uint64], bins: int = BINS) -> bytes:
     """The sketch of a set of shingles, given as well-mixed uint64[m] hashes in any order.
 
-    256 bytes, two bins a byte: bin 2i in the upper half of byte i, bin 2i + 1 in the lower.
+    `bins` is a power of 2, at least 2. Two bins a byte, so 256 bytes for 512: bin 2i in the upper
+    half of byte i, bin 2i + 1 in the lower.
     """
     ordered = np.sort(shingle_hashes)
-    bins = (ordered >> _BIN_SHIFT).astype(np.intp)
-    smallest = _first_of_each(bins)
-    values = np.zeros(BINS, dtype=np.uint8)
+    places = (ordered >> np.uint64(65 - bins.bit_length())).astype(np.intp)
+    smallest = _first_of_each(places)
+    values = np.zeros(bins, dtype=np.uint8)
     # The smallest hash of a bin is small in its upper bits; its remainder is still uniform.
-    values[bins[smallest]] = ordered[smallest] % np.uint64(_VALUES) + np.uint64(1)
+    values[places[smallest]] = ordered[smallest] % np.uint64(_VALUES) + np.uint64(1)
     return (values[0::2] << 4 | values[1::2]).tobytes()
 
 
@@ -105,21 +107,19 @@ def resemblance(a: bytes, b: bytes) -> float:
     """The estimated resemblance of two sketched texts, 0 … 1; 1.0 for equal sketches.
 
     0.0 when both are sketches of nothing: that is no evidence that two texts are alike. Raises
-    ValueError unless both have 256 bytes.
+    ValueError unless both have the same number of bytes, at least one.
     """
-    if len(b) != SKETCH_BYTES:
-        raise ValueError(f"a sketch has {SKETCH_BYTES} bytes, got {len(b)}")
     return float(resemblance_many(a, np.frombuffer(b, dtype=np.uint8).reshape(1, -1))[0])
 
 
 def resemblance_many(a: bytes, others: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """The estimated resemblance of one sketch to each row of uint8[n, 256], as float64[n].
+    """The estimated resemblance of one sketch to each row of uint8[n, bytes], as float64[n].
 
-    Raises ValueError unless `a` has 256 bytes and `others` 256 columns.
+    Raises ValueError unless `a` has as many bytes as `others` has columns, at least one.
     """
-    if len(a) != SKETCH_BYTES or others.ndim != 2 or others.shape[1] != SKETCH_BYTES:
+    if not a or others.ndim != 2 or others.shape[1] != len(a):
         raise ValueError(
-            f"sketches have {SKETCH_BYTES} bytes, got {len(a)} and an array of {others.shape}"
+            f"sketches of different sizes: {len(a)} bytes and an array of {others.shape}"
         )
     own = np.frombuffer(a, dtype=np.uint8)
     filled_in_either = _count_filled(own | others)

@@ -10,7 +10,7 @@ import html as entities
 import json
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,14 @@ _OPENING = 30
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 
 
-def checked(text: str, tree: HtmlElement) -> str:
+class Story(NamedTuple):
+    """A main text, and whether what the page shows stands for it."""
+
+    text: str
+    on_page: bool = True
+
+
+def checked(text: str, tree: HtmlElement) -> Story:
     """The extracted text, or a better one where the page shows that it is not the story.
 
     Different pages whose story is missed are left with the same shell, consent text or menu, and
@@ -36,21 +43,22 @@ def checked(text: str, tree: HtmlElement) -> str:
       main heading; or no text, where it stands in an `<aside>` without one;
     - no text, where a script holds twice as much prose that is not on the page.
 
-    "" stands for no text.
+    "" stands for no text. Where the story is in a script or left out, what else the page shows is
+    not to be judged by.
     """
     extracted = _squeezed(text)
     article = _article_body(tree)
     if len(_squeezed(article)) > 2 * len(extracted):
-        return article
+        return Story(article, on_page=False)
     parent, story = _longest_prose(tree)
     if parent is not None and _left_out(story, extracted):
         if _has_main_heading(parent):
-            return "\n".join(story)
+            return Story("\n".join(story))
         if any(ancestor.tag == "aside" for ancestor in (parent, *parent.iterancestors())):
-            return ""
+            return Story("", on_page=False)
     if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
-        return ""
-    return text
+        return Story("", on_page=False)
+    return Story(text)
 
 
 # What is not read as the text of a page: navigation, controls, and what is not shown.

@@ -1,4 +1,4 @@
-"""The page store on LMDB: records, digests and permuted tables in one environment.
+"""The page store on LMDB: records, digests, permuted tables and what is known of hosts.
 
 Sub-databases (all numbers big-endian, so that bytes sort as numbers):
 
@@ -8,20 +8,24 @@ name      key                            value                   several values
 pages     page id (8 bytes)              record (MessagePack)
 keys      fingerprint of the request     page id
 bodies    body digest (16)               page id of a kept page  yes, oldest first
-texts     text digest (16)               page id of a kept page  yes, oldest first
+texts     digest of a view (16)          page id of a kept page  yes, oldest first
 tables    table number, prefix           permuted fingerprint    yes
 holders   fingerprint (8)                page id of a kept page  yes, oldest first
 aliases   page id of a representative    page id of a duplicate  yes
+hosts     digest of the host's name (16) ``HostMemory``, packed
 ========= ============================== ======================= ==================
 
 The layout of the tables is chosen when the store is made and stands in the header; other values of
 k use the same tables with more or fewer probes.
+
+Whatever is damaged is a ``StoreError`` that says so, never taken for empty.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -29,9 +33,16 @@ import numpy as np
 
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.environment import Environment
+from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.permuted import PermutedTables
 from scrapy_simdup.store.planner import plan
-from scrapy_simdup.store.records import PageTransaction, Record, StoreInfo
+from scrapy_simdup.store.records import (
+    COMMON_PAGES,
+    MAX_SAME_TEXT,
+    PageTransaction,
+    Record,
+    StoreInfo,
+)
 from scrapy_simdup.store.tables import Layout
 from scrapy_simdup.work import GroupCommitter
 
@@ -41,12 +52,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     import lmdb
+    import numpy.typing as npt
 
 T = TypeVar("T")
 
 KIND = "pages"
 
-_PLAIN = ("pages", "keys")
+_PLAIN = ("pages", "keys", "hosts")
 _INDEXES = ("bodies", "texts", "tables", "holders", "aliases")
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -185,9 +197,10 @@ def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, st
 
 
 class _Databases:
-    """The handles of all sub-databases."""
+    """The handles of all sub-databases, and the name of the store, for messages."""
 
     def __init__(self, environment: Environment) -> None:
+        self.store = environment.name
         for name in _PLAIN:
             setattr(self, name, environment.database(name))
         for name in _INDEXES:
@@ -195,6 +208,7 @@ class _Databases:
 
     pages: Any
     keys: Any
+    hosts: Any
     bodies: Any
     texts: Any
     tables: Any
@@ -210,6 +224,11 @@ def _unpack(raw: Any) -> int:
     return int.from_bytes(raw, "big")
 
 
+def _host_key(host: str) -> bytes:
+    """Hosts are told apart by this digest; it has one length, and LMDB's keys have a longest."""
+    return hashlib.blake2b(host.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 class _LmdbTransaction:
     """A ``PageTransaction`` around one LMDB transaction."""
 
@@ -222,7 +241,10 @@ class _LmdbTransaction:
         raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
         if raw is None:
             raise KeyError(page_id)
-        return _decode(raw)
+        try:
+            return _decode(raw)
+        except msgspec.DecodeError as error:
+            raise self._damaged(f"record of page {page_id}", error) from error
 
     def find(self, key: bytes) -> tuple[int, Record] | None:
         raw = self._txn.get(key, db=self._dbs.keys)
@@ -232,14 +254,16 @@ class _LmdbTransaction:
         return page_id, self.get(page_id)
 
     def find_body(self, digest: bytes) -> int | None:
-        return self._first(self._dbs.bodies, digest)
-
-    def find_text(self, digest: bytes) -> int | None:
-        return self._first(self._dbs.texts, digest)
-
-    def _first(self, db: Any, digest: bytes) -> int | None:
-        raw = self._txn.get(digest, db=db)  # of several values the first: the oldest page
+        raw = self._txn.get(digest, db=self._dbs.bodies)  # of several the first: the oldest page
         return None if raw is None else _unpack(raw)
+
+    def find_texts(self, digests: Sequence[bytes]) -> list[int]:
+        found: set[int] = set()
+        with self._txn.cursor(self._dbs.texts) as cursor:
+            for digest in set(digests):
+                if cursor.set_key(digest):
+                    found.update(map(_unpack, islice(cursor.iternext_dup(), MAX_SAME_TEXT)))
+        return sorted(found)
 
     def candidates(self, simhashes: Sequence[int]) -> list[int]:
         found: set[int] = set()
@@ -251,6 +275,30 @@ class _LmdbTransaction:
                     found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))
         return sorted(found)
 
+    def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        return self._memory(host, _host_key(host)).count(blocks) >= COMMON_PAGES
+
+    def learn_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> None:
+        if len(blocks):
+            key = _host_key(host)
+            memory = self._memory(host, key)
+            memory.learn(blocks)
+            self._txn.put(key, memory.encode(), db=self._dbs.hosts)
+
+    def _memory(self, host: str, key: bytes) -> HostMemory:
+        raw = self._txn.get(key, db=self._dbs.hosts)
+        if raw is None:
+            return HostMemory()
+        try:
+            return HostMemory.decode(bytes(raw))
+        except ValueError as error:
+            raise self._damaged(f"memory of host {host!r}", error) from error
+
+    def _damaged(self, what: str, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self._dbs.store} has a damaged {what} ({error}); restore a copy, or use another store"
+        )
+
     def put(self, record: Record, page_id: int | None = None) -> int:
         if page_id is None:
             page_id = self._next_id()
@@ -261,7 +309,8 @@ class _LmdbTransaction:
         raw_id = _pack(page_id)
         if record.kept:
             self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
-            self._txn.put(record.text_digest, raw_id, db=self._dbs.texts)
+            for digest in {view.digest for view in record.views}:
+                self._txn.put(digest, raw_id, db=self._dbs.texts)
             for simhash in {view.simhash for view in record.views}:
                 self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
                 self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
@@ -280,7 +329,8 @@ class _LmdbTransaction:
             self._txn.delete(_pack(record.representative), raw_id, db=self._dbs.aliases)
             return
         self._txn.delete(record.body_digest, raw_id, db=self._dbs.bodies)
-        self._txn.delete(record.text_digest, raw_id, db=self._dbs.texts)
+        for digest in {view.digest for view in record.views}:
+            self._txn.delete(digest, raw_id, db=self._dbs.texts)
         for simhash in {view.simhash for view in record.views}:
             self._txn.delete(_pack(simhash), raw_id, db=self._dbs.holders)
             if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:

@@ -1,7 +1,7 @@
 """What is kept of a page, and the interface of the stores that keep it.
 
-Everything needed to decide again offline is here: digests, fingerprints, sketches, counts. The
-text itself is kept on request only.
+Everything needed to decide again offline is here: digests, counts, and the profile with its
+fingerprints and sketches. The text itself is kept on request only.
 """
 
 from __future__ import annotations
@@ -10,36 +10,39 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from scrapy_simdup.page.profile import Profile  # noqa: TC001 - msgspec reads the annotations
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
+    import numpy as np
+    import numpy.typing as npt
+
+    from scrapy_simdup.page.profile import View
+
 T = TypeVar("T")
 
+MAX_SAME_TEXT = 64
+"""So many pages with the same text are named, the oldest: a site that has one text under many
+titles must not make a look-up long."""
 
-class View(msgspec.Struct, frozen=True, array_like=True):
-    """One extraction of a page: its fingerprint, as in ``page.fingerprint.Fingerprint``."""
-
-    simhash: int
-    sketch: bytes
-    tokens: int
-    shingles: int
+COMMON_PAGES = 8
+"""A block on so many kept pages of a host is common there: it says nothing about one page."""
 
 
 class Record(msgspec.Struct, kw_only=True, array_like=True):
     """A page. ``representative`` is 0 for a kept page, else the page id of the one it duplicates.
 
     ``key`` is the fingerprint of the request; digests have 16 bytes; times are seconds since the
-    epoch; ``crawl`` names the crawl that wrote this version of the record. The last four fields
+    epoch; ``crawl`` names the crawl that wrote this version of the record. The last five fields
     say how a duplicate was recognised.
     """
 
     key: bytes
     url: str
     body_digest: bytes
-    text_digest: bytes
-    views: list[View]
-    title: str | None = None
+    profile: Profile
     language: str | None = None
     body_bytes: int = 0
     first_seen: float = 0.0
@@ -50,6 +53,16 @@ class Record(msgspec.Struct, kw_only=True, array_like=True):
     reason: str | None = None
     distance: int | None = None
     resemblance: float | None = None
+    containment: float | None = None
+    rule: str | None = None
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        return self.profile.views
+
+    @property
+    def title(self) -> str | None:
+        return self.profile.title
 
     @property
     def kept(self) -> bool:
@@ -80,16 +93,33 @@ class PageTransaction(Protocol):
     def find_body(self, digest: bytes) -> int | None:
         """Return the id of the oldest kept page with this body digest."""
 
-    def find_text(self, digest: bytes) -> int | None:
-        """Return the id of the oldest kept page with this text digest."""
+    def find_texts(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the ids of the kept pages, oldest first, that have a view with one of *digests*;
+        of each digest the ``MAX_SAME_TEXT`` oldest.
+        """
 
     def candidates(self, simhashes: Sequence[int]) -> list[int]:
         """Return the ids of all kept pages, oldest first, that have a view within the Hamming
         distance of one of *simhashes*.
         """
 
+    def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Say of each of *blocks*, hashes uint32[n] in any order, whether it is known to recur on
+        at least ``COMMON_PAGES`` kept pages of *host*. False may also mean forgotten
+        (``hostmemory``), True is certain but for the collisions of 32 bits.
+        """
+
+    def learn_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> None:
+        """Count the distinct ones of *blocks*, hashes uint32[n], for one more kept page of *host*.
+
+        Nothing is ever taken back: a page that is replaced must not be learned again.
+        """
+
     def put(self, record: Record, page_id: int | None = None) -> int:
-        """Store a new record, or another version of *page_id*; return its id."""
+        """Store a new record, or another version of *page_id*; return its id.
+
+        Its blocks are not learned.
+        """
 
     def aliases(self, page_id: int) -> int:
         """Return how many pages are recorded as duplicates of *page_id*."""

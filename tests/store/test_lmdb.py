@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import itertools
+from hashlib import blake2b
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from material import assert_consistent, run_script, start_script
 
 from scrapy_simdup import StoreError
+from scrapy_simdup.page.profile import VIEWS, Profile, View
 from scrapy_simdup.store.environment import Environment
+from scrapy_simdup.store.hostmemory import MAX_COUNT, MAX_COUNTERS, HostMemory
 from scrapy_simdup.store.lmdb import KIND, LmdbPageStore, configuration_id, read_info
-from scrapy_simdup.store.records import Record, View
+from scrapy_simdup.store.records import COMMON_PAGES, MAX_SAME_TEXT, Record
 
 CONFIGURATION = {"extractor": "trial 1", "weights": "sqrt"}
 SKETCH = bytes(256)
@@ -46,18 +50,29 @@ def digest(number):
     return number.to_bytes(16, "big")
 
 
-def record(name, *simhashes, body=None, text=None, representative=0, **values):
-    """Return a record whose digests, unless given, are its own."""
+def record(name, *simhashes, body=None, text=None, prose=None, representative=0, **values):
+    """Return a record with a view for each fingerprint, whose digests, unless given, are its own:
+    *text* that of the view "main", *prose* that of the view "prose".
+    """
     own = int.from_bytes(name.encode(), "big") << 8
+    views = tuple(
+        View(view, simhash, SKETCH, 100, 93, digest(own + n if given is None else given))
+        for n, (view, simhash, given) in enumerate(
+            zip(VIEWS, simhashes or (own % 2**64,), (text, prose), strict=False), start=2
+        )
+    )
     return Record(
         key=name.encode(),
         url=f"https://example.org/{name}",
         body_digest=digest(own + 1 if body is None else body),
-        text_digest=digest(own + 2 if text is None else text),
-        views=[View(simhash, SKETCH, 100, 93) for simhash in simhashes or (own % 2**64,)],
+        profile=Profile(views=views),
         representative=representative,
         **values,
     )
+
+
+def blocks(*hashes):
+    return np.array(hashes, dtype=np.uint32)
 
 
 def do(store, method, *arguments):
@@ -67,6 +82,23 @@ def do(store, method, *arguments):
 
 def put(store, record, page_id=None):
     return do(store, "put", record, page_id)
+
+
+def common(store, host, *hashes):
+    return do(store, "common_blocks", host, blocks(*hashes)).tolist()
+
+
+def counts(store, host, *hashes):
+    """Return what the store's file says of *hashes*, hosts apart by the digest of their names."""
+    key = blake2b(host.encode(), digest_size=16).digest()
+    hosts = store._environment.database("hosts")
+    memory = HostMemory.decode(store._environment.read(lambda txn: txn.get(key, b"", db=hosts)))
+    return memory.count(blocks(*hashes)).tolist()
+
+
+def overwrite(store, database, key, value):
+    handle = store._environment.database(database)
+    store._environment.write(lambda txn: txn.put(key, value, db=handle))
 
 
 def check(store):
@@ -79,9 +111,17 @@ class TestRecords:
             key=b"\0\xff" * 10,
             url="https://example.org/ü\n",
             body_digest=digest(1),
-            text_digest=digest(2),
-            views=[View(2**64 - 1, bytes(range(256)), 5, 4), View(0, SKETCH, 3, 2)],
-            title="题目",
+            profile=Profile(
+                views=(
+                    View("main", 2**64 - 1, bytes(range(256)), 5, 4, digest(2)),
+                    View("prose", 0, SKETCH, 3, 2, digest(3)),
+                ),
+                visible=bytes(range(64)),
+                title="题目",
+                headings=("ü", "题目"),
+                blocks=b"\0\1\2\xff" * 128,
+                numbers=b"\xff\0\0\0" * 64,
+            ),
             language="zh",
             body_bytes=2**40,
             first_seen=1.5,
@@ -92,8 +132,33 @@ class TestRecords:
         )
         page_id = put(store, full)
         assert do(store, "get", page_id) == full
-        alias = record("b", representative=page_id, reason="simhash", distance=3, resemblance=0.9)
+        alias = record(
+            "b",
+            representative=page_id,
+            reason="simhash",
+            distance=3,
+            resemblance=0.9,
+            containment=0.95,
+            rule="prose",
+        )
         assert do(store, "get", put(store, alias)) == alias
+
+    def test_give_views_and_title_of_their_profile(self):
+        profile = Profile(views=(View("main", 1, SKETCH, 3, 2, digest(1)),), title="Ferry")
+        page = Record(key=b"k", url="", body_digest=digest(1), profile=profile)
+        assert (page.views, page.title) == (profile.views, "Ferry")
+        with pytest.raises(AttributeError):
+            page.title = "Harbour"
+
+    def test_that_are_damaged_are_an_error_that_says_so(self, store, store_path):
+        page_id = put(store, record("a"))
+        overwrite(store, "pages", page_id.to_bytes(8, "big"), b"\x93\1\2")
+        for method, argument in (("get", page_id), ("find", b"a")):
+            with pytest.raises(StoreError) as refused:
+                do(store, method, argument)
+            message = str(refused.value)
+            assert message.startswith(f"store '{store_path}' has a damaged record of page 1 (")
+            assert message.endswith("); restore a copy, or use another store")
 
     def test_are_numbered_in_their_order(self, store):
         assert [put(store, record(name)) for name in "abc"] == [1, 2, 3]
@@ -118,22 +183,226 @@ class TestDigests:
     def test_of_kept_pages_are_found(self, store):
         page_id = put(store, record("a", body=1, text=2))
         assert do(store, "find_body", digest(1)) == page_id
-        assert do(store, "find_text", digest(2)) == page_id
+        assert do(store, "find_texts", [digest(2)]) == [page_id]
         assert do(store, "find_body", digest(2)) is None
-        assert do(store, "find_text", digest(1)) is None
+        assert do(store, "find_texts", [digest(1)]) == []
 
     def test_of_aliases_are_not_found(self, store):
         page_id = put(store, record("a", body=1, text=2))
-        put(store, record("b", body=3, text=4, representative=page_id))
+        put(store, record("b", 5, 6, body=3, text=4, prose=5, representative=page_id))
         assert do(store, "find_body", digest(3)) is None
-        assert do(store, "find_text", digest(4)) is None
+        assert do(store, "find_texts", [digest(4), digest(5)]) == []
 
-    def test_that_several_pages_have_give_the_oldest(self, store):
+    def test_that_several_pages_have_give_the_oldest_first(self, store):
         first, second = (put(store, record(name, body=1, text=2)) for name in "ab")
-        assert do(store, "find_body", digest(1)) == do(store, "find_text", digest(2)) == first
+        assert do(store, "find_body", digest(1)) == first
+        assert do(store, "find_texts", [digest(2)]) == [first, second]
         put(store, record("a", body=5, text=6), first)
-        assert do(store, "find_body", digest(1)) == do(store, "find_text", digest(2)) == second
+        assert do(store, "find_body", digest(1)) == second
+        assert do(store, "find_texts", [digest(2)]) == [second]
+        assert do(store, "find_texts", [digest(6), digest(2)]) == [first, second]
         check(store)
+
+
+class TestTexts:
+    """Pages are found by the digest of any of their views."""
+
+    def test_of_every_view_are_found(self, store):
+        page_id = put(store, record("a", 1, 2, text=1, prose=2))
+        for wanted in ([1], [2], [2, 1], [3, 2]):
+            assert do(store, "find_texts", list(map(digest, wanted))) == [page_id]
+        assert do(store, "find_texts", []) == []
+
+    def test_are_found_whatever_view_they_were(self, store):
+        ids = [
+            put(store, record("a", 1, 2, text=1, prose=2)),
+            put(store, record("b", 3, 4, text=2, prose=3)),
+            put(store, record("c", 5, text=2)),
+        ]
+        assert do(store, "find_texts", [digest(2)]) == ids
+        assert do(store, "find_texts", [digest(3), digest(1)]) == ids[:2]
+
+    def test_that_are_equal_in_one_page_name_it_once(self, store):
+        page_id = put(store, record("a", 1, 2, text=7, prose=7))
+        assert do(store, "find_texts", [digest(7), digest(7)]) == [page_id]
+        check(store)
+        put(store, record("a", 1, 2, text=7, prose=8), page_id)
+        assert do(store, "find_texts", [digest(7)]) == [page_id]
+        check(store)
+
+    def test_of_a_view_that_is_gone_are_not_found(self, store):
+        page_id = put(store, record("a", 1, 2, text=1, prose=2))
+        put(store, record("a", 1, text=1), page_id)
+        assert do(store, "find_texts", [digest(2)]) == []
+        assert do(store, "find_texts", [digest(1)]) == [page_id]
+        check(store)
+
+    def test_that_change_their_view_stay(self, store):
+        page_id = put(store, record("a", 1, 2, text=1, prose=2))
+        put(store, record("a", 1, 2, text=2, prose=3), page_id)
+        assert do(store, "find_texts", [digest(1)]) == []
+        assert do(store, "find_texts", [digest(2)]) == [page_id]
+        check(store)
+
+    def test_of_another_page_stay_when_one_is_replaced(self, store):
+        first, second = (put(store, record(n, 1, 2, text=1, prose=2)) for n in "ab")
+        put(store, record("a", 1, 2, text=3, prose=4), first)
+        assert do(store, "find_texts", [digest(1), digest(2)]) == [second]
+        check(store)
+
+    def test_are_not_found_after_their_page_has_become_an_alias(self, store):
+        first, second = (put(store, record(n, 1, 2, text=1, prose=2)) for n in "ab")
+        put(store, record("b", 1, 2, text=1, prose=2, representative=first), second)
+        assert do(store, "find_texts", [digest(1), digest(2)]) == [first]
+        check(store)
+
+    def test_that_very_many_pages_have_give_the_64_oldest(self, store):
+        def job(txn):
+            ids = [txn.put(record(f"p{n}", n, 2**40, text=1, prose=2 + n % 2)) for n in range(150)]
+            return ids, txn.find_texts([digest(1)]), txn.find_texts([digest(3), digest(2)])
+
+        ids, by_text, by_either = store.transact(job).result()
+        assert MAX_SAME_TEXT == 64
+        assert by_text == ids[:64]
+        assert by_either == ids[:128]
+
+
+class TestBlocks:
+    """What recurs on a host; how it is counted is tested with ``HostMemory``."""
+
+    def learn(self, store, host, *hashes, times=1):
+        for _ in range(times):
+            do(store, "learn_blocks", host, blocks(*hashes))
+
+    def test_are_common_from_the_eighth_page_on(self, store):
+        assert COMMON_PAGES == 8
+        self.learn(store, "example.org", 1, 2, times=7)
+        assert common(store, "example.org", 1, 2) == [False, False]
+        self.learn(store, "example.org", 2, 3)
+        assert common(store, "example.org", 3, 2, 1, 2) == [False, True, False, True]
+
+    def test_are_counted_once_a_page(self, store):
+        self.learn(store, "example.org", *[1] * 20)
+        assert common(store, "example.org", 1) == [False]
+        assert counts(store, "example.org", 1) == [1]
+
+    def test_of_one_host_are_none_of_another(self, store):
+        hosts = ["example.org", "www.example.org", "EXAMPLE.org", "", "例.org", "x" * 5000]
+        for n, host in enumerate(hosts):
+            self.learn(store, host, 5, n, times=n + 6)
+        for n, host in enumerate(hosts):
+            assert counts(store, host, 5, n, 77) == [n + 6, n + 6, 0]
+            assert common(store, host, 5) == [n + 6 >= 8]
+
+    def test_of_a_host_never_seen_are_not_common(self, store):
+        assert common(store, "example.org", 1, 2) == [False, False]
+        assert do(store, "common_blocks", "example.org", blocks()).dtype == np.bool_
+
+    def test_none_leave_the_store_as_it_is(self, store):
+        self.learn(store, "example.org")
+        hosts = store._environment.database("hosts")
+        assert store._environment.read(lambda txn: txn.stat(hosts)["entries"]) == 0
+
+    def test_may_have_a_host_that_is_no_text(self, store):
+        self.learn(store, "\ud800", 1, times=8)
+        assert common(store, "\ud800", 1) == [True]
+        assert common(store, "\ud801", 1) == [False]
+
+    def test_are_not_learned_by_putting_a_page(self, store):
+        page = record("a")
+        page.profile = Profile(views=page.views, blocks=blocks(1, 2).astype("<u4").tobytes())
+        for _ in range(8):
+            page_id = put(store, page)
+            put(store, page, page_id)
+        assert common(store, "example.org", 1, 2) == [False, False]
+
+    def test_of_a_transaction_are_seen_by_itself(self, store):
+        def job(txn):
+            for _ in range(8):
+                txn.learn_blocks("example.org", blocks(4))
+            return txn.common_blocks("example.org", blocks(4, 5)).tolist()
+
+        assert store.transact(job).result() == [True, False]
+
+    def test_of_a_transaction_that_fails_are_forgotten(self, store):
+        def job(txn):
+            txn.learn_blocks("example.org", blocks(1))
+            raise LookupError("half way")
+
+        self.learn(store, "example.org", 1, times=7)
+        futures = [store.transact(job) for _ in range(5)]
+        for future in futures:
+            with pytest.raises(LookupError, match="half way"):
+                future.result()
+        assert counts(store, "example.org", 1) == [7]
+
+    def test_are_counted_once_when_the_map_grows(self, open_store):
+        store = open_store(map_size=1 << 16)
+        rng = np.random.default_rng(3)
+
+        def job(txn, n, rare):
+            txn.put(record(f"p{n}", n))
+            txn.learn_blocks(f"host{n % 20}", np.concatenate([blocks(1, 2), rare]))
+
+        futures = [
+            store.transact(lambda txn, n=n, rare=rare: job(txn, n, rare))
+            for n, rare in enumerate(rng.integers(3, 2**32, (400, 45), dtype=np.uint32))
+        ]
+        for future in futures:
+            future.result()
+        assert store.info().bytes > 1 << 16
+        for n in range(20):
+            assert counts(store, f"host{n}", 1, 2) == [20, 20]
+        check(store)
+
+    def test_are_known_after_opening_again(self, open_store):
+        first = open_store()
+        self.learn(first, "example.org", 1, times=8)
+        first.close()
+        second = open_store()
+        assert common(second, "example.org", 1) == [True]
+        self.learn(second, "example.org", 1)
+        assert counts(second, "example.org", 1) == [9]
+
+    def test_are_shared_by_the_stores_of_one_process(self, open_store):
+        first, second = open_store(), open_store(max_distance=8)
+        self.learn(first, "example.org", 1, times=4)
+        self.learn(second, "example.org", 1, times=4)
+        assert common(first, "example.org", 1) == common(second, "example.org", 1) == [True]
+
+    def test_take_no_more_than_6_kb_a_host(self, store):
+        rng = np.random.default_rng(4)
+
+        def job(txn):
+            for rare in rng.integers(0, 2**32, (100, 60), dtype=np.uint32):
+                txn.learn_blocks("example.org", rare)
+
+        store.transact(job).result()
+        hosts = store._environment.database("hosts")
+        sizes = store._environment.read(lambda txn: [len(value) for _, value in txn.cursor(hosts)])
+        assert len(sizes) == 1
+        assert sizes[0] <= 6 * MAX_COUNTERS
+
+    def test_may_recur_without_end(self, store):
+        key = blake2b(b"example.org", digest_size=16).digest()
+        full = blocks(1).tobytes() + np.array([MAX_COUNT], dtype="<u2").tobytes()
+        overwrite(store, "hosts", key, full)
+        self.learn(store, "example.org", 1)
+        assert common(store, "example.org", 1) == [True]
+
+    def test_of_a_damaged_host_are_an_error_that_says_so(self, store, store_path):
+        self.learn(store, "example.org", 1)
+        self.learn(store, "other.example", 1, times=8)
+        key = blake2b(b"example.org", digest_size=16).digest()
+        overwrite(store, "hosts", key, b"\1\2\3")
+        for method in ("common_blocks", "learn_blocks"):
+            with pytest.raises(StoreError) as refused:
+                do(store, method, "example.org", blocks(1))
+            assert str(refused.value) == (
+                f"store '{store_path}' has a damaged memory of host 'example.org' (3 bytes are "
+                "not counters of 6 bytes); restore a copy, or use another store"
+            )
+        assert common(store, "other.example", 1) == [True]
 
 
 class TestCandidates:
@@ -242,7 +511,8 @@ steps = st.lists(
         st.booleans(),  # kept, if it may be an alias
         st.lists(st.sampled_from(SIMHASHES), min_size=1, max_size=2),
         st.integers(0, 3),  # body digest
-        st.integers(0, 3),  # text digest
+        st.integers(0, 3),  # digest of the view "main"
+        st.integers(0, 3),  # digest of the view "prose", if there is one
         st.integers(0, 7),  # which representative
     ),
     max_size=25,
@@ -258,20 +528,22 @@ class TestAnySequenceOfPuts:
         )
         model: dict[int, Record] = {}
         try:
-            for request, wants_kept, simhashes, body, text, which in steps:
-                self.step(store, model, request, wants_kept, simhashes, body, text, which)
+            for step in steps:
+                self.step(store, model, *step)
             check(store)
             self.compare(store, model)
         finally:
             store.close()
 
-    def step(self, store, model, request, wants_kept, simhashes, body, text, which):
+    def step(self, store, model, request, wants_kept, simhashes, body, text, prose, which):
         name = f"r{request}"
         page_id = next((n for n, former in model.items() if former.key == name.encode()), None)
         kept = [n for n, former in model.items() if former.kept and n != page_id]
         must_be_kept = not kept or (page_id is not None and model[page_id].kept)
         representative = 0 if wants_kept or must_be_kept else kept[which % len(kept)]
-        new = record(name, *simhashes, body=body, text=text, representative=representative)
+        new = record(
+            name, *simhashes, body=body, text=text, prose=prose, representative=representative
+        )
         put_id = put(store, new, page_id)
         assert put_id == (page_id or max(model, default=0) + 1)
         model[put_id] = new
@@ -284,12 +556,16 @@ class TestAnySequenceOfPuts:
                 other.representative == n for other in model.values()
             )
         for number in range(4):
-            for method, field in (("find_body", "body_digest"), ("find_text", "text_digest")):
-                oldest = min(
-                    (n for n, page in kept.items() if getattr(page, field) == digest(number)),
-                    default=None,
-                )
-                assert do(store, method, digest(number)) == oldest
+            assert do(store, "find_body", digest(number)) == min(
+                (n for n, page in kept.items() if page.body_digest == digest(number)),
+                default=None,
+            )
+        for wanted in itertools.chain.from_iterable(
+            itertools.combinations(map(digest, range(4)), size) for size in (1, 2)
+        ):
+            assert do(store, "find_texts", wanted) == sorted(
+                n for n, page in kept.items() if {view.digest for view in page.views} & {*wanted}
+            )
         for simhash in SIMHASHES:
             assert do(store, "candidates", [simhash]) == sorted(
                 n
@@ -304,11 +580,15 @@ class TestTransactions:
     def test_see_their_own_writes(self, store):
         def job(txn):
             page_id = txn.put(record("a", 0, body=1, text=2))
-            return txn.find(b"a")[0] == txn.find_body(digest(1)) == txn.find_text(
-                digest(2)
-            ) == page_id and txn.candidates([0]) == [page_id]
+            return (
+                [page_id],
+                [txn.find(b"a")[0]],
+                [txn.find_body(digest(1))],
+                txn.find_texts([digest(2)]),
+                txn.candidates([0]),
+            )
 
-        assert store.transact(job).result()
+        assert store.transact(job).result() == ([1],) * 5
 
     def test_that_fail_leave_nothing(self, store):
         def job(txn):
@@ -404,8 +684,10 @@ class TestSharing:
         other = start_script(
             """
 import sys
+import numpy as np
+from scrapy_simdup.page.profile import Profile, View
 from scrapy_simdup.store.lmdb import LmdbPageStore
-from scrapy_simdup.store.records import Record, View
+from scrapy_simdup.store.records import Record
 store = LmdbPageStore(
     sys.argv[1],
     configuration={"extractor": "trial 1", "weights": "sqrt"},
@@ -414,20 +696,32 @@ store = LmdbPageStore(
 )
 for n in range(100):
     record = Record(
-        key=b"theirs %d" % n, url="", body_digest=b"b" * 16, text_digest=b"t" * 16,
-        views=[View(n << 32, bytes(256), 1, 1)],
+        key=b"theirs %d" % n, url="", body_digest=b"b" * 16,
+        profile=Profile(views=(
+            View("main", n << 32, bytes(256), 1, 1, b"t" * 16),
+            View("prose", n << 33, bytes(256), 1, 1, b"%16d" % n),
+        )),
     )
-    store.transact(lambda txn: txn.put(record)).result()
+    def job(txn):
+        txn.put(record)
+        txn.learn_blocks("example.org", np.array([1, 2 + n], dtype=np.uint32))
+    store.transact(job).result()
 store.close()
 """,
             store_path,
         )
         with other:
-            ours = [put(store, record(f"ours {n}", n)) for n in range(100)]
+            ours = []
+            for n in range(100):
+                ours.append(put(store, record(f"ours {n}", n, n << 8)))
+                do(store, "learn_blocks", "example.org", blocks(1, 1000 + n))
             _, errors = other.communicate(timeout=60)
         assert (other.returncode, errors) == (0, "")
         assert len(set(ours)) == 100
         assert store.info().pages == 200
+        assert len(do(store, "find_texts", [b"t" * 16])) == 64
+        assert len(do(store, "find_texts", [b"%16d" % 99])) == 1
+        assert counts(store, "example.org", 1, 2, 101, 1000, 1099) == [200, 1, 1, 1, 1]
         check(store)
 
 

@@ -1,0 +1,91 @@
+"""What is kept of a page to compare it by: its views, and what it says it is.
+
+A *view* is one reading of a page: `main`, the text that the extractor found; `prose`, what is shown
+outside of navigation and links. The two wobble on different pages, so a page is recognised by
+either, and the other is asked whether it agrees (`comparison`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from scrapy_simdup.page.features import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAIN = "main"
+PROSE = "prose"
+VIEWS = (MAIN, PROSE)
+
+MAX_BLOCKS = 128
+"""So many blocks of a page are remembered: those with the smallest hashes, so that pages with a
+block in common remember the same ones."""
+MAX_NUMBERS = 64
+"""So many distinct numbers of a page are remembered, chosen in the same way."""
+
+_PACKED = np.dtype("<u4")
+
+
+class View(msgspec.Struct, frozen=True, array_like=True):
+    """One reading of a page: name, 64-bit simhash, 256-byte sketch, numbers of tokens and of
+    distinct 8-token shingles, and a digest of its blocks in whatever order.
+    """
+
+    name: str
+    simhash: int
+    sketch: bytes
+    tokens: int
+    shingles: int
+    digest: bytes
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A page, as it is compared.
+
+    `views` in the order of `VIEWS`; `visible` is the 64-byte sketch of all that the page shows, or
+    b"" where that is not known (plain text, an extractor of the user's own). `title` and
+    `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
+    hashes of the blocks of all views, and of the distinct tokens with digits.
+    """
+
+    views: tuple[View, ...]
+    visible: bytes = b""
+    title: str | None = None
+    headings: tuple[str, ...] = ()
+    blocks: bytes = b""
+    numbers: bytes = b""
+
+    def view(self, name: str) -> View | None:
+        return next((view for view in self.views if view.name == name), None)
+
+
+def upper_half(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+    """The upper 32 bits of 64-bit hashes, in their order."""
+    return (hashes >> np.uint64(32)).astype(np.uint32)
+
+
+def block_hashes(blocks: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint32]:
+    """32-bit hashes of normalised blocks without their white space, keyed by *seed*: uint32[n]."""
+    return upper_half(
+        np.fromiter(
+            (xxhash.xxh3_64_intdigest(compact(block).encode(), seed) for block in blocks),
+            dtype=np.uint64,
+            count=len(blocks),
+        )
+    )
+
+
+def pack(hashes: npt.NDArray[np.uint32], limit: int) -> bytes:
+    """The `limit` smallest of the distinct hashes, ascending, as little-endian bytes."""
+    return np.unique(hashes)[:limit].astype(_PACKED).tobytes()
+
+
+def unpack(packed: bytes) -> npt.NDArray[np.uint32]:
+    """The hashes that `pack` has made bytes of, as uint32[n]."""
+    return np.frombuffer(packed, dtype=_PACKED).astype(np.uint32)

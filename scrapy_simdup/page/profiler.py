@@ -1,0 +1,181 @@
+"""`Content` → `Profile`: the texts of a page become what it is compared by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_simdup.page import features, sketch
+from scrapy_simdup.page.fingerprint import blocks_digest
+from scrapy_simdup.page.profile import (
+    MAIN,
+    MAX_BLOCKS,
+    MAX_NUMBERS,
+    PROSE,
+    Profile,
+    View,
+    block_hashes,
+    pack,
+    unpack,
+    upper_half,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from scrapy_simdup.page.content import Content
+    from scrapy_simdup.page.fingerprint import Fingerprint, Fingerprinter
+
+RULES = "1"
+"""Changes whenever the same content gives another profile."""
+
+# A word with a digit, in whatever script; Han and kana run on without spaces and are no part of it.
+# The look-behind keeps it from being tried over one long word again and again.
+_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+_NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition:
+    """Which blocks a view consists of: their hashes, uint32[n], and their characters, int64[n]."""
+
+    hashes: npt.NDArray[np.uint32]
+    characters: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """A page before it is judged: its profile, and what only the page at hand needs to have.
+
+    `seed` keyed its hashes.
+    """
+
+    profile: Profile
+    composition: Mapping[str, Composition]
+    seed: int
+
+    def own_blocks(self) -> npt.NDArray[np.uint32]:
+        """The hashes of its blocks, title and headings: what its host's memory is told of it."""
+        names = (self.profile.title or "", *self.profile.headings)
+        return np.concatenate(
+            (
+                unpack(self.profile.blocks),
+                block_hashes(features.normalise_blocks(names), self.seed),
+            )
+        )
+
+
+class Unfit(Exception):
+    """A page has no view that could be judged. The argument is why, for the main text if it has one."""
+
+
+class Profiler:
+    """Makes profiles with one `Fingerprinter`, and of the views in `views`."""
+
+    def __init__(self, fingerprinter: Fingerprinter, views: Sequence[str]) -> None:
+        self._fingerprinter = fingerprinter
+        self._views = views
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """All that decides which profile a content has."""
+        return {
+            **self._fingerprinter.identity,
+            "profile": RULES,
+            "views": "+".join(self._views),
+        }
+
+    def portrait(self, content: Content) -> Portrait:
+        """Make the profile of a page. Raises Unfit."""
+        readings = {
+            name: features.normalise_blocks(texts)
+            for name, texts in ((MAIN, content.main), (PROSE, content.prose))
+            if name in self._views and texts
+        }
+        visible = features.normalise_blocks(content.visible) if PROSE in readings else []
+        hashes = self._hashes((*readings.values(), visible))
+        named = bool(content.title and content.headings)
+        views: list[View] = []
+        composition = {}
+        unfit: list[str] = []
+        for name, blocks in readings.items():
+            fingerprint = self._fingerprinter.fingerprint_hashes(_positions(blocks, hashes))
+            if why := self._unfit(fingerprint, blocks, named=named):
+                unfit.append(why)
+                continue
+            assert fingerprint is not None
+            views.append(
+                View(
+                    name=name,
+                    simhash=fingerprint.simhash,
+                    sketch=fingerprint.sketch,
+                    tokens=fingerprint.tokens,
+                    shingles=fingerprint.shingles,
+                    digest=blocks_digest(blocks, self._fingerprinter.seed),
+                )
+            )
+            composition[name] = self._composition(blocks)
+        if not views:
+            raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
+        return Portrait(
+            Profile(
+                views=tuple(views),
+                visible=_coarse_sketch(_positions(visible, hashes)) if visible else b"",
+                title=content.title,
+                headings=content.headings,
+                blocks=pack(
+                    np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS
+                ),
+                numbers=self._numbers(readings.values()),
+            ),
+            composition,
+            self._fingerprinter.seed,
+        )
+
+    def _hashes(self, readings: Iterable[Sequence[str]]) -> dict[str, npt.NDArray[np.uint64]]:
+        """The token hashes of every distinct block: the views have most of them in common."""
+        distinct = list(dict.fromkeys(block for reading in readings for block in reading))
+        if not distinct:
+            return {}
+        return dict(zip(distinct, self._fingerprinter.token_hashes(distinct), strict=True))
+
+    def _unfit(
+        self, fingerprint: Fingerprint | None, blocks: Sequence[str], *, named: bool
+    ) -> str | None:
+        why = self._fingerprinter.state(fingerprint, named=named)
+        if why is None and not features.is_readable("\n".join(blocks)):
+            return "unreadable"
+        return why
+
+    def _composition(self, blocks: Sequence[str]) -> Composition:
+        return Composition(
+            block_hashes(blocks, self._fingerprinter.seed),
+            np.array([len(features.compact(block)) for block in blocks], dtype=np.int64),
+        )
+
+    def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
+        found = {
+            number.lstrip("0")  # 02.09. is 2.9.
+            for blocks in readings
+            for number in _NUMBER.findall("\n".join(blocks))
+        }
+        hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
+        return pack(upper_half(hashes), MAX_NUMBERS)
+
+
+def _positions(
+    blocks: Sequence[str], hashes: Mapping[str, npt.NDArray[np.uint64]]
+) -> npt.NDArray[np.uint64]:
+    """The token hashes of a text, given as its blocks, in order."""
+    if not blocks:
+        return np.empty(0, dtype=np.uint64)
+    return np.concatenate([hashes[block] for block in blocks])
+
+
+def _coarse_sketch(positions: npt.NDArray[np.uint64]) -> bytes:
+    return sketch.sketch(sketch.shingle_hashes(positions), bins=sketch.COARSE_BINS)
