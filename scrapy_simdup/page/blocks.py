@@ -54,7 +54,8 @@ class Blocks(tuple[Block, ...]):
 
     def prose(self) -> tuple[str, ...]:
         """What is neither in navigation (`<nav>`, `<header>`, `<footer>`, `<aside>`, `<menu>`) nor
-        mostly links."""
+        mostly links.
+        """
         return tuple(
             block.text
             for block in self

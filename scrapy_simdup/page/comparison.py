@@ -46,23 +46,38 @@ RULES: Final[dict[str, str]] = {
     "siblings": "refused: one template, but other names and numbers",
 }
 
-# The other view, or all that is shown, must resemble so much when main (prose) matches.
-_AGREES_WITH_MAIN = 0.5
-_AGREES_WITH_PROSE = 0.6
-# Main texts that resemble less than this contradict a match of the prose.
-_CONTRADICTS = 0.2
-# All that is shown, when a text is the same: under the same title, under another one.
-_SAME_TITLE = 0.1
-_OTHER_TITLE = 0.6
-# A prose of fewer tokens has no say about the main text.
-_LEAST_PROSE = 8
-# Legal duplicates differ in length by a fifth; here the shorter one is part of the longer one.
-_CONTAINED = 0.9
-_LENGTH_RATIO = 0.85
-# Boilerplate makes up at least this share of what two pages share.
-_MOSTLY = 0.5
-# Titles that differ in numbers only are a version, unless fewer numbers than this are the same.
-_SAME_NUMBERS = 0.5
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """What the rules compare with; shares and resemblances from 0 to 1, lengths in tokens.
+
+    The defaults are what the ablation has shown to be best. They are no settings: one of them
+    alone means little.
+    """
+
+    agrees_with_main: float = 0.5
+    """Where the main text matches, prose or all that is shown must resemble so much."""
+    agrees_with_prose: float = 0.6
+    """Where the prose matches, main text or all that is shown must resemble so much."""
+    contradicts_prose: float = 0.2
+    """Main texts that resemble less than this outweigh a match of the prose."""
+    same_title: float = 0.1
+    """So much must all that is shown resemble where a text is the same, and the title, too."""
+    other_title: float = 0.6
+    """The same, where the title is another one."""
+    least_prose: int = 8
+    """A prose of fewer tokens has no say about the main text."""
+    contained: float = 0.9
+    length_ratio: float = 0.85
+    """Refused: so much of the shorter text is in the longer, and the lengths differ by more than
+    this. A fifth is what people call a duplicate (legal texts); here nothing of it is missing."""
+    boilerplate: float = 0.5
+    """Share of boilerplate in what two texts share, from which on it can be refused."""
+    same_numbers: float = 0.5
+    """Titles that differ in numbers only are a version, unless fewer numbers than this are shared."""
+
+
+THRESHOLDS: Final = Thresholds()
 
 
 class Criteria(Protocol):
@@ -114,6 +129,7 @@ def compare_profiles(
     *,
     same_site: bool,
     common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None = None,
+    thresholds: Thresholds = THRESHOLDS,
 ) -> Comparison:
     """Compare the page at hand with another one.
 
@@ -121,7 +137,7 @@ def compare_profiles(
     apart. *common* says which blocks, given as uint32[n], recur on that host. Of several views the
     one that makes the pages near counts, then the one with the best resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, common)
+    pair = _Pair(a, b, criteria, same_site, common, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
@@ -176,13 +192,14 @@ class _Pair:
         criteria: Criteria,
         same_site: bool,
         common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None,
+        thresholds: Thresholds,
     ) -> None:
         self._portrait = a
         self._a, self._b = a.profile, b
         self._criteria = criteria
         self._same_site = same_site
         self._common = common if same_site else None
-        self._alike: dict[str, float] = {}
+        self._limits = thresholds
 
     def has(self, name: str) -> bool:
         return self._a.view(name) is not None and self._b.view(name) is not None
@@ -209,19 +226,16 @@ class _Pair:
         alike = measured.resemblance
         if not same_text and (alike is None or alike < criteria.min_resemblance):
             return False, "resemblance"
-        if same_text:
-            if not self._surroundings_agree():
-                return False, "other_view"
-            if criteria.keep_siblings and self._names_differ():
-                return False, "siblings"
-        else:
+        if not (same_text and self._surroundings_agree()):
             if not self._other_view_agrees(name):
                 return False, "other_view"
-            if _is_contained(measured):
+            if self._is_contained(measured):
                 return False, "containment"
             if self._is_boilerplate(name, a, b, measured):
                 return False, "boilerplate"
-        if criteria.keep_siblings and self._are_siblings():
+        if criteria.keep_siblings and (
+            self._are_siblings() or (same_text and self._text_lacks_the_name(name))
+        ):
             return False, "siblings"
         return True, "same_text" if same_text else "resemblance"
 
@@ -246,14 +260,14 @@ class _Pair:
         """
         shown = self._visible_alike()
         if name == MAIN:
-            prose = self._view_alike(PROSE, _LEAST_PROSE)
+            prose = self._view_alike(PROSE, self._limits.least_prose)
             others = [alike for alike in (prose, shown) if alike is not None]
-            return not others or max(others) >= _AGREES_WITH_MAIN
+            return not others or max(others) >= self._limits.agrees_with_main
         main = self._view_alike(MAIN, self._criteria.min_tokens)
-        if main is not None and main < _CONTRADICTS:
+        if main is not None and main < self._limits.contradicts_prose:
             return False
         others = [alike for alike in (main, shown) if alike is not None]
-        return not others or max(others) >= _AGREES_WITH_PROSE
+        return not others or max(others) >= self._limits.agrees_with_prose
 
     def _surroundings_agree(self) -> bool:
         """The same, where the text is the same: then a title says more than a menu."""
@@ -261,7 +275,15 @@ class _Pair:
         if shown is None:
             return True
         same_title = _plain(self._a.title) == _plain(self._b.title)
-        return shown >= (_SAME_TITLE if same_title else _OTHER_TITLE)
+        return shown >= (self._limits.same_title if same_title else self._limits.other_title)
+
+    def _is_contained(self, measured: Comparison) -> bool:
+        """Whether one view holds the other and clearly more: a quotation, a book's print version."""
+        return (
+            measured.length_ratio is not None
+            and measured.length_ratio < self._limits.length_ratio
+            and (measured.containment or 0.0) >= self._limits.contained
+        )
 
     # ---- boilerplate -----------------------------------------------------------------------------
 
@@ -299,7 +321,7 @@ class _Pair:
         their_other = float(np.mean(~np.isin(theirs, mine) & ~theirs_common)) * b.tokens
         same = max(shared - common, own_shared)
         other = min(differing, own_other, their_other)
-        return common >= _MOSTLY * shared and other >= 1 and same < other
+        return common >= self._limits.boilerplate * shared and other >= 1 and same < other
 
     # ---- names and numbers -----------------------------------------------------------------------
 
@@ -322,6 +344,8 @@ class _Pair:
         mine, theirs = self._own_headings(self._a), self._own_headings(self._b)
         if mine and theirs:
             pairs.append((mine, theirs))
+        elif not self._same_site:  # titles of two sites differ in the sites' names
+            return []
         differences = [(one - other, other - one) for one, other in pairs]
         return differences if all(one and other for one, other in differences) else []
 
@@ -334,18 +358,30 @@ class _Pair:
 
     def _names_differ(self) -> bool:
         """Whether the pages call themselves by other words, not only by other numbers."""
-        differences = self._differences() if self._same_site else []
+        differences = self._differences()
         return bool(differences) and all(
             _has_word(one) and _has_word(other) for one, other in differences
         )
+
+    def _text_lacks_the_name(self, name: str) -> bool:
+        """Whether a text is the same only because it misses what the pages are about.
+
+        Then they have other headings, and more to say than this view has of it.
+        """
+        if not self._same_site or len(self._differences()) < 2 or not self._names_differ():
+            return False
+        other = PROSE if name == MAIN else MAIN
+        a, b = self._a.view(other), self._b.view(other)
+        return a is None or b is None or a.digest != b.digest
 
     def _are_siblings(self) -> bool:
         """Whether two pages of a template differ in name and number: two offers, not one.
 
         Versions of one page differ in the numbers of their titles, too, but hardly in those of
-        their texts; so where names are the same, most numbers have to be others.
+        their texts; so where names are the same, most numbers have to be others. So they have on
+        two sites, which may well give one story two headlines.
         """
-        if not self._same_site or not self._differences():
+        if not self._differences():
             return False
         mine, theirs = unpack(self._a.numbers), unpack(self._b.numbers)
         if MAX_NUMBERS in (len(mine), len(theirs)):
@@ -353,20 +389,11 @@ class _Pair:
             mine, theirs = mine[mine <= limit], theirs[theirs <= limit]
         both = len(np.intersect1d(mine, theirs, assume_unique=True))
         only_mine, only_theirs = len(mine) - both, len(theirs) - both
-        if self._names_differ():
+        if self._same_site and self._names_differ():
             return min(only_mine, only_theirs) >= 1
-        return min(only_mine, only_theirs) >= 2 and both < _SAME_NUMBERS * (
+        return min(only_mine, only_theirs) >= 2 and both < self._limits.same_numbers * (
             both + only_mine + only_theirs
         )
-
-
-def _is_contained(measured: Comparison) -> bool:
-    """Whether one view holds the other and clearly more: a quotation, a book's print version."""
-    return (
-        measured.length_ratio is not None
-        and measured.length_ratio < _LENGTH_RATIO
-        and (measured.containment or 0.0) >= _CONTAINED
-    )
 
 
 _WORD = re.compile(r"\w+")

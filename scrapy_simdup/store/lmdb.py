@@ -300,12 +300,14 @@ class _LmdbTransaction:
         )
 
     def put(self, record: Record, page_id: int | None = None) -> int:
+        is_new = page_id is None
         if page_id is None:
             page_id = self._next_id()
             self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
         else:
             self._withdraw(page_id, self.get(page_id))
-        self._txn.put(_pack(page_id), _encode(record), db=self._dbs.pages)
+        # A new id is the largest: appended, LMDB fills its pages, else it leaves them half empty.
+        self._txn.put(_pack(page_id), _encode(record), append=is_new, db=self._dbs.pages)
         raw_id = _pack(page_id)
         if record.kept:
             self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)

@@ -256,6 +256,11 @@ class TestTexts:
         assert do(store, "find_texts", [digest(1), digest(2)]) == [first]
         check(store)
 
+    def test_are_found_oldest_page_first_also_far_apart(self, store):
+        for n in range(1, 130):
+            put(store, record(f"p{n}", n, text=1 if n in {1, 8, 64, 129} else 2))
+        assert do(store, "find_texts", [digest(1)]) == [1, 8, 64, 129]
+
     def test_that_very_many_pages_have_give_the_64_oldest(self, store):
         def job(txn):
             ids = [txn.put(record(f"p{n}", n, 2**40, text=1, prose=2 + n % 2)) for n in range(150)]
