@@ -192,10 +192,7 @@ class Config:
         "shingle resemblance that a candidate needs; None: no verification",
     )
     min_tokens: int = _option(
-        30,
-        _integer(1, 100_000),
-        "pages with fewer tokens are not judged; down to a third of it they are, "
-        "against pages of the same title and heading",
+        20, _integer(1, 100_000), "pages with fewer tokens of text are not judged"
     )
     views: tuple[str, ...] = _option(
         VIEWS,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STATS: Final[dict[str, str]] = {
     "checked": "pages (or items) judged: unique + duplicates + revisits",
     "unique": "pages that are new",
-    "duplicate/exact": "duplicates with the same bytes or the same main text",
+    "duplicate/exact": "duplicates with the same bytes or the same text",
     "duplicate/near": "near-duplicates",
     "dropped": "duplicates that were dropped (in action drop_items: items)",
     "tagged": "duplicates that were passed on with their verdict (actions tag and drop_items)",
@@ -27,7 +27,8 @@ STATS: Final[dict[str, str]] = {
     "revisit/minor": "kept pages visited again, near their former self",
     "revisit/changed": "kept pages visited again, with another text",
     "skipped/<reason>": "responses that were not judged",
-    "near_miss": "pages with a candidate within the distance that verification refused",
+    "near_miss": "pages with a candidate within the distance that was refused",
+    "refused/<rule>": "the same by the rule that refused the most similar candidate",
     "distance/<d>": "near-duplicates at Hamming distance d",
     "bytes_saved": "bytes of the bodies of dropped pages",
     "error/<stage>": "failures in config, page, store, item, item_field, log; what failed passes",
@@ -111,6 +112,7 @@ class CrawlStats:
             self.count(verdict.kind)
         if verdict.near_miss is not None:
             self.count("near_miss")
+            self.count(f"refused/{verdict.near_miss.rule}")
 
     def finish(self, info: StoreInfo | None) -> None:
         """Set what is known at the end only."""

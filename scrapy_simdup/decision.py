@@ -16,6 +16,7 @@ import numpy as np
 
 from scrapy_simdup.page.comparison import closest, compare_profiles
 from scrapy_simdup.page.fingerprint import body_digest
+from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
 from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import NearMiss, Verdict
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.comparison import Comparison
-    from scrapy_simdup.page.profile import Profile
+    from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait
     from scrapy_simdup.store.records import PageTransaction
 
@@ -185,7 +186,7 @@ class Decision:
         )
 
     def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
-        """The kept pages that may be near, the best resemblance first, then the oldest.
+        """The kept pages that may be near: the best resemblance, then distance, then the oldest.
 
         Sketches of all candidates are compared in one go; those that resemble the page too little
         follow last, since the best of them is the near miss to be told of.
@@ -197,16 +198,19 @@ class Decision:
             }
         )
         candidates = [(page_id, txn.get(page_id)) for page_id in ids]
-        best = np.full(len(candidates), -1.0)
+        best, nearest = np.full(len(candidates), -1.0), np.full(len(candidates), 64)
         for view in profile.views:
             rows = [n for n, (_, record) in enumerate(candidates) if record.profile.view(view.name)]
             if rows:
-                sketches = b"".join(_sketch(candidates[n][1].profile, view.name) for n in rows)
+                sketches = b"".join(_view(candidates[n][1].profile, view.name).sketch for n in rows)
                 alike = resemblance_many(
                     view.sketch, np.frombuffer(sketches, dtype=np.uint8).reshape(len(rows), -1)
                 )
                 best[rows] = np.maximum(best[rows], alike)
-        order = np.argsort(-best, kind="stable")[:MAX_COMPARED]
+                simhashes = [_view(candidates[n][1].profile, view.name).simhash for n in rows]
+                distances = hamming_many(np.array(simhashes, dtype=np.uint64), view.simhash)
+                nearest[rows] = np.minimum(nearest[rows], distances)
+        order = np.lexsort((nearest, -best))[:MAX_COMPARED]  # stable: the oldest come first
         return [candidates[n] for n in order]
 
     def _duplicate(
@@ -329,10 +333,10 @@ def _same_text(a: Profile, b: Profile) -> bool:
     )
 
 
-def _sketch(profile: Profile, name: str) -> bytes:
+def _view(profile: Profile, name: str) -> View:
     view = profile.view(name)
     assert view is not None
-    return view.sketch
+    return view
 
 
 def _host(url: str) -> str:

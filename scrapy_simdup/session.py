@@ -132,12 +132,16 @@ class Session:
             "distance": (miss or verdict).distance,
             "resemblance": _rounded((miss or verdict).resemblance),
             "containment": _rounded((miss or verdict).containment),
+            "length_ratio": _rounded((miss or verdict).length_ratio),
+            "view": (miss or verdict).view,
+            "rule": (miss or verdict).rule,
+            "cut_off": verdict.cut_off,
             **facts,
         }
         if miss is not None:
             record.update(
                 kind="near_miss",
-                reason="resemblance",
+                reason=miss.rule,
                 action="pass",
                 duplicate_of=miss.url,
                 simhash_of=_hex(miss.simhash),

@@ -27,7 +27,7 @@ SKIP_REASONS: Final[dict[str, str]] = {
     "boilerplate": "all the text, title included, recurs on many other pages of the host",
     "unreadable": "a fifth of the text are characters without meaning: wrong charset, symbols",
     "no_features": "text, but no letters or digits in it",
-    "too_short": "fewer than SIMDUP_MIN_TOKENS tokens (a third of it, with title and heading)",
+    "too_short": "fewer than SIMDUP_MIN_TOKENS tokens of text",
     "too_uniform": "fewer than SIMDUP_MIN_TOKENS / 3 different tokens",
     "no_page": "an item that comes from no page, or was replaced before it reached us",
     "store_failed": "the store could not be read or written",
@@ -45,7 +45,7 @@ MATCH_REASONS: Final[dict[str, str]] = {
 CHANGES: Final = ("unchanged", "minor", "changed")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NearMiss:
     """The most similar candidate that was refused, and the ``rule`` that refused it."""
 

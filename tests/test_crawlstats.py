@@ -98,8 +98,21 @@ class TestCounting:
                 for reason in SKIP_REASONS
             ],
             (
-                Verdict(kind="unique", near_miss=NearMiss("u", 5, 0.5, 0.6, 1, 300)),
-                {"checked": 1, "unique": 1, "near_miss": 1},
+                Verdict(
+                    kind="unique",
+                    near_miss=NearMiss(
+                        url="u",
+                        rule="siblings",
+                        view="main",
+                        distance=5,
+                        resemblance=0.5,
+                        containment=0.6,
+                        length_ratio=0.9,
+                        simhash=1,
+                        tokens=300,
+                    ),
+                ),
+                {"checked": 1, "unique": 1, "near_miss": 1, "refused/siblings": 1},
             ),
         ],
         ids=lambda value: str(value)[:60],

@@ -27,7 +27,8 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy_simdup import ConfigError, Detector, Fingerprinter, StoreError, compare
 from scrapy_simdup.detector import page_key
 from scrapy_simdup.page.fingerprint import text_digest
-from scrapy_simdup.store.records import Record, View
+from scrapy_simdup.page.profile import Profile, View
+from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import KINDS, MATCH_REASONS, SKIP_REASONS
 
 A, B, C, D = (f"https://example.org/{name}" for name in "abcd")
@@ -211,8 +212,9 @@ class TestBestOfSeveralCandidates:
             key=page_key(url),
             url=url,
             body_digest=text_digest(url + " body"),
-            text_digest=text_digest(url + " text"),
-            views=[View(simhash, sketch, 300, 293)],
+            profile=Profile(
+                views=(View("main", simhash, sketch, 300, 293, text_digest(url + " text")),)
+            ),
         )
         detector._store.transact(lambda txn: txn.put(record)).result()
 

@@ -114,18 +114,24 @@ def _walk(root: HtmlElement) -> Iterator[Block]:
                     iter(child),
                     child.tail,
                     not inline,
-                    level.in_link or tag == "a",
+                    level.in_link or _is_link(child),
                     level.in_navigation or tag in _NAVIGATION,
                     level.in_heading or tag == "h1",
                 )
                 tail = child.text
             else:
-                parts.append(" ")
+                if isinstance(tag, str):  # a comment does not part words
+                    parts.append(" ")
                 tail = child.tail
         if tail:
             parts.append(tail)
             if level.in_link:
                 linked += _length(tail)
+
+
+def _is_link(element: HtmlElement) -> bool:
+    # `<a name="top">` is where links lead, and often left open: then it holds the rest of the page.
+    return element.tag == "a" and ("href" in element.attrib or not element.get("name"))
 
 
 def _block(parts: list[str], linked: int, level: _Level) -> Block | None:

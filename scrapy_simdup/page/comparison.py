@@ -39,7 +39,6 @@ RULES: Final[dict[str, str]] = {
     "same_text": "the same blocks of text, in whatever order",
     "resemblance": "near: within the distance, and alike enough; refused: not alike enough",
     "distance": "near: within the distance, no verification wanted; refused: not within it",
-    "short": "refused: a short page, and title or heading are not the same",
     "other_view": "refused: alike in one view, but what else the pages show differs",
     "containment": "refused: one page contains the other and much more",
     "boilerplate": "refused: what they share is what many pages of the host have in common",
@@ -49,7 +48,7 @@ RULES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What the rules compare with; shares and resemblances from 0 to 1, lengths in tokens.
+    """What the rules compare with: shares and resemblances, 0 … 1.
 
     The defaults are what the ablation has shown to be best. They are no settings: one of them
     alone means little.
@@ -65,8 +64,6 @@ class Thresholds:
     """So much must all that is shown resemble where a text is the same, and the title, too."""
     other_title: float = 0.6
     """The same, where the title is another one."""
-    least_prose: int = 8
-    """A prose of fewer tokens has no say about the main text."""
     contained: float = 0.9
     length_ratio: float = 0.85
     """Refused: so much of the shorter text is in the longer, and the lengths differ by more than
@@ -87,8 +84,6 @@ class Criteria(Protocol):
     def max_distance(self) -> int: ...
     @property
     def min_resemblance(self) -> float | None: ...
-    @property
-    def min_tokens(self) -> int: ...
     @property
     def keep_siblings(self) -> bool: ...
 
@@ -219,8 +214,6 @@ class _Pair:
         same_text = a.digest == b.digest
         if not same_text and measured.distance > criteria.max_distance:
             return False, "distance"
-        if min(a.tokens, b.tokens) < criteria.min_tokens and not self._same_name():
-            return False, "short"
         if criteria.min_resemblance is None:
             return (True, "same_text") if same_text else (True, "distance")
         alike = measured.resemblance
@@ -246,11 +239,9 @@ class _Pair:
             return None
         return resemblance(self._a.visible, self._b.visible)
 
-    def _view_alike(self, name: str, least: int) -> float | None:
+    def _view_alike(self, name: str) -> float | None:
         a, b = self._a.view(name), self._b.view(name)
-        if a is None or b is None or min(a.tokens, b.tokens) < least:
-            return None
-        return resemblance(a.sketch, b.sketch)
+        return None if a is None or b is None else resemblance(a.sketch, b.sketch)
 
     def _other_view_agrees(self, name: str) -> bool:
         """Whether the rest of the pages does not belie a match in one view.
@@ -260,10 +251,10 @@ class _Pair:
         """
         shown = self._visible_alike()
         if name == MAIN:
-            prose = self._view_alike(PROSE, self._limits.least_prose)
+            prose = self._view_alike(PROSE)
             others = [alike for alike in (prose, shown) if alike is not None]
             return not others or max(others) >= self._limits.agrees_with_main
-        main = self._view_alike(MAIN, self._criteria.min_tokens)
+        main = self._view_alike(MAIN)
         if main is not None and main < self._limits.contradicts_prose:
             return False
         others = [alike for alike in (main, shown) if alike is not None]
@@ -324,15 +315,6 @@ class _Pair:
         return common >= self._limits.boilerplate * shared and other >= 1 and same < other
 
     # ---- names and numbers -----------------------------------------------------------------------
-
-    def _same_name(self) -> bool:
-        """Whether title and headings, both there, are the same."""
-        a, b = self._a, self._b
-        return (
-            bool(a.title and a.headings)
-            and _plain(a.title) == _plain(b.title)
-            and [*map(_plain, a.headings)] == [*map(_plain, b.headings)]
-        )
 
     def _differences(self) -> list[tuple[set[str], set[str]]]:
         """The words that only one of the pages has, in the titles and, if both have some, in the

@@ -52,7 +52,7 @@ class Fingerprinter:
         *,
         weights: str = "sqrt",
         seed: int = 0,
-        min_tokens: int = 30,
+        min_tokens: int = 20,
         unify_chinese: bool = False,
     ) -> None:
         if weights not in features.WEIGHTS:
@@ -105,20 +105,17 @@ class Fingerprinter:
             distinct=len(distinct),
         )
 
-    def state(self, fingerprint: Fingerprint | None, *, named: bool = False) -> Unfit | None:
+    def state(self, fingerprint: Fingerprint | None) -> Unfit | None:
         """Why a page cannot be judged by this fingerprint, or None when it can.
 
-        `no_features`: the text has no word at all. `too_short`: fewer than `min_tokens` tokens, or
-        fewer than a third of that on a page that is *named*: then its title and heading have to
-        agree, too. `too_uniform`: fewer than a third of `min_tokens` distinct ones (on a shorter
-        page: fewer than half of its tokens), such as one word repeated.
+        `no_features`: the text has no word at all. `too_short`: fewer than `min_tokens` tokens.
+        `too_uniform`: fewer than a third of `min_tokens` distinct ones, such as one word repeated.
         """
         if fingerprint is None:
             return "no_features"
-        least = -(-self.min_tokens // 3) if named else self.min_tokens
-        if fingerprint.tokens < least:
+        if fingerprint.tokens < self.min_tokens:
             return "too_short"
-        if fingerprint.distinct < min(self.min_tokens // 3, fingerprint.tokens // 2):
+        if fingerprint.distinct < self.min_tokens // 3:
             return "too_uniform"
         return None
 

@@ -99,13 +99,12 @@ class Profiler:
         }
         visible = features.normalise_blocks(content.visible) if PROSE in readings else []
         hashes = self._hashes((*readings.values(), visible))
-        named = bool(content.title and content.headings)
         views: list[View] = []
         composition = {}
         unfit: list[str] = []
         for name, blocks in readings.items():
             fingerprint = self._fingerprinter.fingerprint_hashes(_positions(blocks, hashes))
-            if why := self._unfit(fingerprint, blocks, named=named):
+            if why := self._unfit(fingerprint, blocks):
                 unfit.append(why)
                 continue
             assert fingerprint is not None
@@ -144,10 +143,8 @@ class Profiler:
             return {}
         return dict(zip(distinct, self._fingerprinter.token_hashes(distinct), strict=True))
 
-    def _unfit(
-        self, fingerprint: Fingerprint | None, blocks: Sequence[str], *, named: bool
-    ) -> str | None:
-        why = self._fingerprinter.state(fingerprint, named=named)
+    def _unfit(self, fingerprint: Fingerprint | None, blocks: Sequence[str]) -> str | None:
+        why: str | None = self._fingerprinter.state(fingerprint)
         if why is None and not features.is_readable("\n".join(blocks)):
             return "unreadable"
         return why

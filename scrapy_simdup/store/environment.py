@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Schema of everything in the store. A store with a higher number is refused.
-SCHEMA = 1
+SCHEMA = 2
 
 _MAGIC = "scrapy-simdup"
 _HEADER_KEY = b"header"
@@ -180,10 +180,12 @@ class Environment:
                 "give the store a folder of its own"
             )
         schema = header.get("schema")
-        if not isinstance(schema, int) or schema > SCHEMA:
+        if schema != SCHEMA:
+            older = isinstance(schema, int) and schema < SCHEMA
             raise StoreError(
-                f"{self.name} was written by a newer scrapy-simdup (schema {schema}, this version "
-                f"reads up to {SCHEMA}); upgrade scrapy-simdup or use another store"
+                f"{self.name} was written by {'an older' if older else 'a newer'} scrapy-simdup "
+                f"(schema {schema}, this version reads {SCHEMA}); "
+                f"{'' if older else 'upgrade scrapy-simdup or '}use another store"
             )
         self._check_kind(kind)
 

@@ -84,7 +84,7 @@ def article(story: tuple[str, ...], heading: str = "A heading") -> str:
 
 
 def text(html: str, extractor: ContentExtractor = EXTRACTOR) -> str:
-    return extractor.extract(html).texts[0]
+    return "\n".join(extractor.extract(html).main)
 
 
 def reason(html: str, extractor: ContentExtractor = EXTRACTOR) -> str:
@@ -391,8 +391,10 @@ def content_or_reason(html: str) -> Content | str:
 def test_whatever_comes_there_is_content_or_a_reason(html: str) -> None:
     found = content_or_reason(html)
     if isinstance(found, Content):
-        assert found.texts
-        assert all(view.strip() for view in found.texts)
+        assert found.main or found.prose
+        blocks = (*found.main, *found.prose, *found.visible, *found.headings)
+        assert all(block and not block.isspace() for block in blocks)
+        assert (found.no_main is None) is bool(found.main)
     else:
         assert found in ("no_text", "extraction_failed")
 
@@ -431,7 +433,9 @@ def test_an_extractor_of_ones_own_gets_the_html(
 ) -> None:
     extractor = custom(lambda html: html.partition("<h1>")[2][:9])
     content = extractor.extract(article(FERRY))
-    assert content == Content(texts=("A heading",), title="A page", language="en")
+    assert content == Content(
+        ("A heading",), title="A page", headings=("A heading",), language="en"
+    )
     assert extractor.identity["extractor"] == "my_extractors.extract"
 
 
@@ -456,7 +460,7 @@ def test_an_extractor_of_ones_own_may_read_what_libxml2_cannot(
     custom: Callable[[object], ContentExtractor],
 ) -> None:
     content = custom(lambda html: "found").extract("<div>" * 50_000)
-    assert content == Content(texts=("found",), title=None, language=None)
+    assert content == Content(("found",))
 
 
 @pytest.mark.parametrize(
@@ -522,4 +526,4 @@ def test_links_and_navigation_do_not_make_a_text_thin() -> None:
         f"<div><a href='/{n}'>A long title of another page {n}</a></div>" for n in range(99)
     )
     html = f"<html><body><nav>{'menu ' * 999}</nav>{links}<main>{BOILERPLATE}</main></body></html>"
-    assert story("on every page", 70).split()[-1] in ContentExtractor().extract(html).texts[0]
+    assert story("on every page", 70).split()[-1] in text(html)

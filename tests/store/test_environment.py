@@ -174,7 +174,7 @@ class TestWhatIsRefused:
         message = self.refuse(open_environment)
         assert message == (
             f"store '{tmp_path}/store' was written by a newer scrapy-simdup (schema {SCHEMA + 1}, "
-            f"this version reads up to {SCHEMA}); upgrade scrapy-simdup or use another store"
+            f"this version reads {SCHEMA}); upgrade scrapy-simdup or use another store"
         )
         assert (tmp_path / "store/data.mdb").read_bytes() == before
 
