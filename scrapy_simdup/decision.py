@@ -16,6 +16,7 @@ import numpy as np
 
 from scrapy_simdup.page.comparison import closest, compare_profiles
 from scrapy_simdup.page.fingerprint import body_digest
+from scrapy_simdup.page.kepttext import unpack_texts
 from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
 from scrapy_simdup.store.records import Record
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.comparison import Comparison
     from scrapy_simdup.page.profile import Profile, View
-    from scrapy_simdup.page.profiler import Portrait
+    from scrapy_simdup.page.profiler import Portrait, Profiler
     from scrapy_simdup.store.records import PageTransaction
 
 MAX_COMPARED = 64
@@ -82,6 +83,7 @@ class Decision:
     analysis: Analysis | None
     config: Config
     crawl: str
+    profiler: Profiler
 
     def __call__(self, txn: PageTransaction) -> Verdict | None:
         known = txn.find(self.page.key)
@@ -273,12 +275,17 @@ class Decision:
         def common(blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
             return txn.common_blocks(host, blocks)
 
+        def shingles(view: str) -> npt.NDArray[np.uint64] | None:
+            texts = unpack_texts(other.text).get(view)
+            return None if texts is None else self.profiler.shingles(texts)
+
         return compare_profiles(
             analysis.portrait,
             other.profile,
             self.config,
             same_site=host == _host(other.url),
             common=common,
+            exact=shingles if analysis.text and other.text else None,
         )
 
     @cached_property

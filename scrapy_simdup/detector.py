@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import time
-import zlib
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.page.content import MAX_TITLE, Content, ContentExtractor, NoContent
 from scrapy_simdup.page.fingerprint import Fingerprinter
+from scrapy_simdup.page.kepttext import pack_texts
 from scrapy_simdup.page.profiler import Profiler, Unfit
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.verdict import Verdict
@@ -244,7 +244,7 @@ class Detector:
             except Exception as error:
                 verdict.set_exception(error)
 
-        decision = Decision(page, analysis, self.config, self._crawl)
+        decision = Decision(page, analysis, self.config, self._crawl, self._profiler)
         self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(decided)
 
     def _analysis(self, page: Page) -> Future[Analysis]:
@@ -275,11 +275,10 @@ class Detector:
             raise _Skip(str(unfit)) from unfit
         finally:
             self._timed("extract", started)
-        kept = "\n".join(content.main or content.prose) if self.config.keep_text else ""
         return Analysis(
             portrait=portrait,
             language=content.language,
-            text=zlib.compress(kept.encode("utf-8", "replace")) if kept else b"",
+            text=pack_texts(content) if self.config.keep_text else b"",
             cut_off=content.cut_off,
         )
 

@@ -60,6 +60,11 @@ WRONG = {
         "a number above 0 up to 1, or None",
     ),
     "min_tokens": ([0, -1, 100_001, 1.5, "many", None, True], "a whole number from 1 to 100000"),
+    "views": (
+        [None, "", [], ["prose"], ["main", "text"], 5, True],
+        "main, or main and prose",
+    ),
+    "keep_siblings": ([None, "maybe", 2, []], "True or False"),
     "expected_pages": (
         [0, -1, 10**11 + 1, 0.5, "all", None, True, 10**400],
         "a whole number from 1 to 100000000000",

@@ -11,6 +11,7 @@ import pytest
 from scrapy_simdup import crawlstats, verdict
 from scrapy_simdup.auditlog import FIELDS
 from scrapy_simdup.config import option_docs
+from scrapy_simdup.page.comparison import RULES
 from scrapy_simdup.downloadermiddleware import OVERRIDE_KEY, VERDICT_KEY
 
 ROOT = Path(__file__).parents[1]
@@ -59,6 +60,10 @@ def test_every_field_of_a_verdict_and_every_skip_reason_is_in_the_reference():
     fields = set(verdict.Verdict.__dataclass_fields__)
     wanted = fields | {"is_duplicate"} | set(verdict.SKIP_REASONS)
     assert set(first_cells(section("Verdict"))) == wanted
+
+
+def test_every_rule_is_in_the_reference_and_no_other():
+    assert first_cells(section("Rules")) == list(RULES)
 
 
 def test_every_stat_that_the_code_counts_is_documented():
@@ -130,5 +135,5 @@ def test_page_imports_nothing_above_itself(path):
 @pytest.mark.parametrize("path", [*PACKAGE.glob("store/*.py")], ids=lambda path: path.stem)
 def test_the_store_imports_nothing_above_itself(path):
     own = {m for m in imports(path) if m.startswith("scrapy_simdup")}
-    allowed = ("scrapy_simdup.store", "scrapy_simdup.errors", "scrapy_simdup.work")
+    allowed = tuple(f"scrapy_simdup.{room}" for room in ("store", "page", "errors", "work"))
     assert all(m.startswith(allowed) for m in own)

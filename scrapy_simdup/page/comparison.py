@@ -76,6 +76,9 @@ class Thresholds:
 
 THRESHOLDS: Final = Thresholds()
 
+# Four standard errors of the sketches' estimate.
+_MARGIN = 0.1
+
 
 class Criteria(Protocol):
     """What the user decides."""
@@ -124,15 +127,18 @@ def compare_profiles(
     *,
     same_site: bool,
     common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None = None,
+    exact: Callable[[str], npt.NDArray[np.uint64] | None] | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> Comparison:
     """Compare the page at hand with another one.
 
     *same_site* says whether both come from one host: only there titles and numbers tell siblings
-    apart. *common* says which blocks, given as uint32[n], recur on that host. Of several views the
-    one that makes the pages near counts, then the one with the best resemblance.
+    apart. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
+    shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
+    where it is, they are counted out wherever the sketches are not too far below the threshold to
+    matter. Of several views the one that makes the pages near counts, then the one with the best resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, common, thresholds)
+    pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
@@ -187,6 +193,7 @@ class _Pair:
         criteria: Criteria,
         same_site: bool,
         common: Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]] | None,
+        exact: Callable[[str], npt.NDArray[np.uint64] | None] | None,
         thresholds: Thresholds,
     ) -> None:
         self._portrait = a
@@ -194,6 +201,7 @@ class _Pair:
         self._criteria = criteria
         self._same_site = same_site
         self._common = common if same_site else None
+        self._exact = exact
         self._limits = thresholds
 
     def has(self, name: str) -> bool:
@@ -203,9 +211,25 @@ class _Pair:
         a, b = self._a.view(name), self._b.view(name)
         assert a is not None
         assert b is not None
-        measured = measure(a, b, name)
+        measured = self._counted_out(name, a, b, measure(a, b, name))
         near, rule = self._rule(name, a, b, measured)
         return replace(measured, near=near, rule=rule)
+
+    def _counted_out(self, name: str, a: View, b: View, measured: Comparison) -> Comparison:
+        """The same figures from the shingles themselves, if they are there and could matter."""
+        least, estimate = self._criteria.min_resemblance, measured.resemblance
+        if self._exact is None or least is None or estimate is None or estimate < least - _MARGIN:
+            return measured
+        composition, theirs = self._portrait.composition.get(name), self._exact(name)
+        if composition is None or theirs is None:
+            return measured
+        mine = composition.shingles()
+        both = len(np.intersect1d(mine, theirs, assume_unique=True))
+        return replace(
+            measured,
+            resemblance=both / max(1, len(mine) + len(theirs) - both),
+            containment=both / max(1, min(len(mine), len(theirs))),
+        )
 
     def _rule(self, name: str, a: View, b: View, measured: Comparison) -> tuple[bool, str]:
         """Whether two views are near, and which rule says so."""

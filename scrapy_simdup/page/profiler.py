@@ -42,10 +42,17 @@ _NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
-    """Which blocks a view consists of: their hashes, uint32[n], and their characters, int64[n]."""
+    """What a view consists of: the hashes of its blocks, uint32[n], their characters, int64[n], and
+    the hashes of its tokens in order, uint64[m].
+    """
 
     hashes: npt.NDArray[np.uint32]
     characters: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.uint64]
+
+    def shingles(self) -> npt.NDArray[np.uint64]:
+        """The hashes of its distinct shingles, ascending."""
+        return sketch.shingle_hashes(self.positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,8 @@ class Profiler:
         composition = {}
         unfit: list[str] = []
         for name, blocks in readings.items():
-            fingerprint = self._fingerprinter.fingerprint_hashes(_positions(blocks, hashes))
+            positions = _positions(blocks, hashes)
+            fingerprint = self._fingerprinter.fingerprint_hashes(positions)
             if why := self._unfit(fingerprint, blocks):
                 unfit.append(why)
                 continue
@@ -118,7 +126,7 @@ class Profiler:
                     digest=blocks_digest(blocks, self._fingerprinter.seed),
                 )
             )
-            composition[name] = self._composition(blocks)
+            composition[name] = self._composition(blocks, positions)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
         return Portrait(
@@ -149,10 +157,16 @@ class Profiler:
             return "unreadable"
         return why
 
-    def _composition(self, blocks: Sequence[str]) -> Composition:
+    def shingles(self, texts: Sequence[str]) -> npt.NDArray[np.uint64]:
+        """The hashes of the distinct shingles of a text, given as its blocks: uint64[n], ascending."""
+        blocks = features.normalise_blocks(texts)
+        return sketch.shingle_hashes(_positions(blocks, self._hashes([blocks])))
+
+    def _composition(self, blocks: Sequence[str], positions: npt.NDArray[np.uint64]) -> Composition:
         return Composition(
             block_hashes(blocks, self._fingerprinter.seed),
             np.array([len(features.compact(block)) for block in blocks], dtype=np.int64),
+            positions,
         )
 
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:

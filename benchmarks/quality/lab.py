@@ -1,0 +1,534 @@
+"""A detector in memory that judges the pages of a set as a `Variant` says.
+
+Whatever a variant leaves alone is the package's: profiles by its `Profiler`, decisions by its
+`Decision`, host memory by its `HostMemory`. In memory are the store, where all fingerprints are
+looked through, and what several variants need of a page. Its figures for the default variant are
+those of the `Detector`; `check` tells whether they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import time
+from collections import defaultdict
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from extraction import PACKAGE, Extracted, extracted
+from sets import Counts, PageSet, TextPair, judge_pairs
+
+from scrapy_simdup import decision
+from scrapy_simdup.decision import Analysis, Decision, Page
+from scrapy_simdup.detector import page_key
+from scrapy_simdup.page import comparison, features, profiler, sketch
+from scrapy_simdup.page.comparison import compare_profiles
+from scrapy_simdup.page.content import Content
+from scrapy_simdup.page.fingerprint import Fingerprint, Fingerprinter, blocks_digest, text_digest
+from scrapy_simdup.page.profiler import Portrait, Profiler, Unfit
+from scrapy_simdup.page.simhash import hamming_many, simhash
+from scrapy_simdup.store.hostmemory import HostMemory
+from scrapy_simdup.store.records import COMMON_PAGES, MAX_SAME_TEXT, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from variants import Variant
+
+    from scrapy_simdup.verdict import Verdict
+
+Hashes = npt.NDArray[np.uint64]
+
+_DUPLICATE: Final = ("exact", "near")
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_WINDOW: Final = {"word pairs": 2, "3-shingles": 3}
+_CHARACTERS: Final = "character 4-grams"
+_STOP_LISTS: Final = {"de": "German", "en": "English", "es": "Spanish", "fr": "French"}
+_CHINESE_STOP_WORDS: Final = (
+    *"的了在是我有和就不人都一上也很到说要去你会着没看好这那与及或但被把从对为以等其之而则于所中",
+    *("一个", "自己", "没有", "我们", "你们", "他们", "可以", "这个", "因为", "所以", "如果", "就是"),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a variant makes of a set of pages.
+
+    `seconds` is for all that follows extraction, `profile_bytes` what is kept of all `profiles`.
+    """
+
+    counts: Counts
+    pages: int
+    seconds: float
+    extraction_seconds: float
+    profiles: int
+    profile_bytes: int
+
+
+# ---- what is left of a page ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """A page as a variant sees it; `seconds` says how long that takes."""
+
+    portrait: Portrait | None
+    reason: str
+    seconds: float
+
+
+class TokenCache:
+    """Hashes of the tokens of pages: cutting a text is dear, and the same for most variants.
+
+    `saved` sums up the seconds that it has saved.
+    """
+
+    def __init__(self) -> None:
+        self.saved = 0.0
+        self._known: dict[tuple[str, bytes], tuple[list[Hashes], float]] = {}
+
+    def hashes(
+        self, han: str, blocks: Sequence[str], make: Callable[[Sequence[str]], list[Hashes]]
+    ) -> list[Hashes]:
+        started = time.perf_counter()
+        key = han, xxhash.xxh3_128_digest("\n".join(blocks).encode("utf-8", "surrogatepass"))
+        if key in self._known:
+            found, seconds = self._known[key]
+            self.saved += seconds - (time.perf_counter() - started)
+            return found
+        started = time.perf_counter()
+        made = make(blocks)
+        self._known[key] = made, time.perf_counter() - started
+        return made
+
+
+class LabTokenizer(features.Tokenizer):
+    """Cuts Han otherwise than the package."""
+
+    def __init__(self, han: str) -> None:
+        super().__init__()
+        self._bigrams_only = han == "bigrams"
+        if han == "rjieba":
+            import rjieba
+
+            self._segmenter = rjieba
+
+    def _segment(self, runs: list[str]) -> list[list[str]]:
+        if self._bigrams_only:
+            return [[a + b for a, b in itertools.pairwise(run)] or [run] for run in runs]
+        return super()._segment(runs)
+
+
+@functools.cache
+def _tokenizer(han: str) -> features.Tokenizer:
+    """One for all variants: each would load the dictionary anew."""
+    return features.Tokenizer() if han == "jieba" else LabTokenizer(han)
+
+
+class LabFingerprinter(Fingerprinter):
+    def __init__(self, variant: Variant, cache: TokenCache) -> None:
+        config = variant.config
+        super().__init__(weights=config.weights, min_tokens=config.min_tokens, seed=config.seed)
+        self._variant = variant
+        self._cache = cache
+        self._tokenizer = _tokenizer(variant.han)
+        self._is_package = (variant.feature, variant.sketch, variant.shingle) == (
+            "words",
+            f"{sketch.BINS}×4",
+            sketch.SHINGLE_SIZE,
+        )
+        self.language = ""
+
+    def token_hashes(self, blocks: Sequence[str]) -> list[Hashes]:
+        return self._cache.hashes(self._variant.han, blocks, super().token_hashes)
+
+    def state(self, fingerprint: Fingerprint | None, *, named: bool = False) -> Any:
+        return super().state(fingerprint, named=named and self._variant.short_pages)
+
+    def fingerprint_hashes(self, positions: Hashes) -> Fingerprint | None:
+        if self._is_package or not len(positions):
+            return super().fingerprint_hashes(positions)
+        shingles = sketch.shingle_hashes(positions, self._variant.shingle)
+        return Fingerprint(
+            simhash=self._simhash(positions),
+            sketch=make_sketch(self._variant.sketch, shingles),
+            tokens=len(positions),
+            shingles=len(shingles),
+            distinct=len(np.unique(positions)),
+        )
+
+    def _simhash(self, positions: Hashes) -> int:
+        feature = self._variant.feature
+        if feature == _CHARACTERS:
+            return 0  # of the characters, which are not known here
+        if feature in _WINDOW:
+            positions = ngrams(positions, _WINDOW[feature])
+        elif feature == "words, no stop words":
+            left = positions[~np.isin(positions, stop_words(self.language))]
+            positions = left if len(left) else positions
+        return self.weighed(positions)
+
+    def weighed(self, hashes: Hashes) -> int:
+        distinct, counts = features.term_frequencies(hashes)
+        return simhash(distinct, features.weigh(counts, self.weights))
+
+
+@functools.cache
+def stop_words(language: str) -> Hashes:
+    """The hashes of a language's stop words, of English ones where there is no list."""
+    import justext
+
+    if language == "zh":
+        return features.token_hashes(_CHINESE_STOP_WORDS)
+    return features.token_hashes(
+        sorted(justext.get_stoplist(_STOP_LISTS.get(language, "English")))
+    )
+
+
+def ngrams(values: Hashes, size: int) -> Hashes:
+    """The hashes of all runs of `size` values, in order."""
+    size = min(size, len(values))
+    count = len(values) - size + 1
+    mixed = np.full(count, size, dtype=np.uint64)
+    for offset in range(size):
+        mixed = mixed * _ODD + values[offset : offset + count]
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ mixed >> np.uint64(shift)) * np.uint64(factor)
+    hashes: Hashes = mixed ^ mixed >> np.uint64(31)
+    return hashes
+
+
+def _character_hashes(blocks: Sequence[str]) -> Hashes:
+    text = "\n".join(blocks).encode("utf-32-le", "surrogatepass")
+    return ngrams(np.frombuffer(text, dtype="<u4").astype(np.uint64), 4)
+
+
+class Profiling:
+    """Contents → profiles, as a variant says."""
+
+    def __init__(self, variant: Variant, cache: TokenCache) -> None:
+        self._variant = variant
+        self._cache = cache
+        self._fingerprinter = LabFingerprinter(variant, cache)
+        self._profiler = Profiler(self._fingerprinter, variant.config.views)
+        # Once before the clock runs: dictionaries and lists load with the first text.
+        self._fingerprinter._tokenizer.tokens("汉字文字")
+        stop_words("en")
+
+    def profiled(self, content: Content) -> Profiled:
+        portrait, reason = None, ""
+        saved, started = self._cache.saved, time.perf_counter()
+        self._fingerprinter.language = (content.language or "").partition("-")[0].lower()
+        try:
+            portrait = self._profiler.portrait(content)
+            if self._variant.feature == _CHARACTERS:
+                portrait = self._by_characters(portrait, content)
+        except Unfit as unfit:
+            reason = str(unfit)
+        seconds = time.perf_counter() - started + self._cache.saved - saved
+        return Profiled(portrait, reason, seconds)
+
+    def _by_characters(self, portrait: Portrait, content: Content) -> Portrait:
+        views = tuple(
+            msgspec.structs.replace(
+                view,
+                simhash=self._fingerprinter.weighed(
+                    _character_hashes(features.normalise_blocks(getattr(content, view.name)))
+                ),
+            )
+            for view in portrait.profile.views
+        )
+        profile = msgspec.structs.replace(portrait.profile, views=views)
+        return dataclasses.replace(portrait, profile=profile)
+
+
+def _ordered_digest(blocks: Iterable[str], seed: int = 0) -> bytes:
+    return text_digest("\n".join(blocks), seed)
+
+
+# ---- other sketches ------------------------------------------------------------------------------
+
+# The package's sketches have an even number of bytes; these are told apart by their length.
+_EXACT_MARK: Final = b"exa"
+_WIDE_MARK: Final = b"w"
+
+
+def make_sketch(kind: str, shingles: Hashes) -> bytes:
+    if kind == "exact":
+        return shingles.tobytes() + _EXACT_MARK
+    bins, bits = map(int, kind.split("×"))
+    return sketch.sketch(shingles, bins) if bits == 4 else _wide_sketch(shingles, bins) + _WIDE_MARK
+
+
+def _wide_sketch(shingles: Hashes, bins: int) -> bytes:
+    """As the package's, but with a byte for each bin."""
+    ordered = np.sort(shingles)
+    places = (ordered >> np.uint64(65 - bins.bit_length())).astype(np.intp)
+    _, first = np.unique(places, return_index=True)
+    values = np.zeros(bins, dtype=np.uint8)
+    values[places[first]] = ordered[first] % np.uint64(255) + np.uint64(1)
+    return values.tobytes()
+
+
+def resemblance(a: bytes, b: bytes) -> float:
+    if len(a) % 8 == len(_EXACT_MARK):
+        one, other = (np.frombuffer(s[:-3], dtype=np.uint64) for s in (a, b))
+        both = len(np.intersect1d(one, other, assume_unique=True))
+        return both / max(1, len(one) + len(other) - both)
+    if len(a) % 8 == len(_WIDE_MARK):
+        left, right = (np.frombuffer(s[:-1], dtype=np.uint8) for s in (a, b))
+        in_both = int(((left > 0) & (right > 0)).sum())
+        same = int(((left > 0) & (left == right)).sum())
+        either = int(((left > 0) | (right > 0)).sum())
+        return float(np.clip((255 * same - in_both) / 254 / max(1, either), 0.0, 1.0))
+    return sketch.resemblance(a, b)
+
+
+def _has_own_sketch(variant: Variant) -> bool:
+    return not variant.sketch.endswith("×4")
+
+
+@contextmanager
+def _parts_of(variant: Variant) -> Iterator[None]:
+    """The package's modules with those of their functions exchanged that are no parameters."""
+    other_sketch = _has_own_sketch(variant)
+    order = _ordered_digest if variant.block_order else blocks_digest
+    with (
+        mock.patch.object(profiler, "blocks_digest", order),
+        mock.patch.object(comparison, "resemblance", resemblance) if other_sketch else nullcontext(),
+    ):
+        yield
+
+
+# ---- the store and the decision ------------------------------------------------------------------
+
+
+class MemoryStore:
+    """A `PageTransaction` that looks through all fingerprints; no page comes again."""
+
+    def __init__(self, variant: Variant, size: int) -> None:
+        self._max_distance = variant.config.max_distance
+        self._has_memory = variant.host_memory
+        self._records: dict[int, Record] = {}
+        self._keys: dict[bytes, int] = {}
+        self._bodies: dict[bytes, int] = {}
+        self._texts: dict[bytes, list[int]] = defaultdict(list)
+        self._aliases: dict[int, int] = defaultdict(int)
+        self._simhashes = np.zeros(2 * size, dtype=np.uint64)
+        self._holders = np.zeros(2 * size, dtype=np.int64)
+        self._used = 0
+        self._hosts: dict[str, HostMemory] = defaultdict(HostMemory)
+
+    def get(self, page_id: int) -> Record:
+        return self._records[page_id]
+
+    def find(self, key: bytes) -> tuple[int, Record] | None:
+        page_id = self._keys.get(key)
+        return None if page_id is None else (page_id, self._records[page_id])
+
+    def find_body(self, digest: bytes) -> int | None:
+        return self._bodies.get(digest)
+
+    def find_texts(self, digests: Sequence[bytes]) -> list[int]:
+        found = (self._texts[digest][:MAX_SAME_TEXT] for digest in set(digests))
+        return sorted(set(itertools.chain.from_iterable(found)))
+
+    def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        found: set[int] = set()
+        for value in set(simhashes):
+            near = hamming_many(self._simhashes[: self._used], value) <= self._max_distance
+            found.update(self._holders[: self._used][near].tolist())
+        return sorted(found)
+
+    def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        if not self._has_memory:
+            return np.zeros(len(blocks), dtype=np.bool_)
+        return self._hosts[host].count(blocks) >= COMMON_PAGES
+
+    def learn_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> None:
+        self._hosts[host].learn(blocks)
+
+    def put(self, record: Record, page_id: int | None = None) -> int:
+        assert page_id is None, record.url
+        page_id = len(self._records) + 1
+        self._records[page_id] = record
+        self._keys[record.key] = page_id
+        if not record.kept:
+            self._aliases[record.representative] += 1
+            return page_id
+        self._bodies.setdefault(record.body_digest, page_id)
+        for digest in {view.digest for view in record.views}:
+            self._texts[digest].append(page_id)
+        for value in {view.simhash for view in record.views}:
+            self._simhashes[self._used] = value
+            self._holders[self._used] = page_id
+            self._used += 1
+        return page_id
+
+    def aliases(self, page_id: int) -> int:
+        return self._aliases[page_id]
+
+
+@dataclass(frozen=True)
+class LabDecision(Decision):
+    """A decision by the rules as a variant has them."""
+
+    variant: Variant = dataclasses.field(kw_only=True)
+
+    def _is_boilerplate(self, txn: Any, portrait: Portrait) -> bool:
+        return self.variant.skips_boilerplate and super()._is_boilerplate(txn, portrait)
+
+    def _most_similar(self, txn: Any, profile: Any) -> list[tuple[int, Record]]:
+        if not _has_own_sketch(self.variant):
+            return super()._most_similar(txn, profile)
+        ids = {
+            *txn.find_texts([view.digest for view in profile.views]),
+            *txn.candidates([view.simhash for view in profile.views]),
+        }
+        found = [(page_id, txn.get(page_id)) for page_id in sorted(ids)]
+        found.sort(key=lambda item: -_best_resemblance(profile, item[1].profile))
+        return found[: decision.MAX_COMPARED]
+
+    def _compare(self, txn: Any, analysis: Analysis, other: Record) -> comparison.Comparison:
+        host = urlsplit(self.page.url).netloc.lower()
+        return compare_profiles(
+            analysis.portrait,
+            other.profile,
+            self.config,
+            same_site=host == urlsplit(other.url).netloc.lower(),
+            common=lambda blocks: txn.common_blocks(host, blocks),
+            thresholds=self.variant.limits,
+        )
+
+
+def _best_resemblance(profile: Any, other: Any) -> float:
+    return max(
+        (
+            resemblance(view.sketch, same.sketch)
+            for view in profile.views
+            if (same := other.view(view.name)) is not None
+        ),
+        default=-1.0,
+    )
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def url_of(pages: PageSet, page: str) -> str:
+    return f"http://{pages.name}.example/{page}"
+
+
+def run_pages(
+    pages: PageSet, variants: Iterable[Variant], cache: Path
+) -> Iterator[tuple[Variant, Result]]:
+    """Judge a set by each of the variants; those with the same profiles come together."""
+    tokens = TokenCache()
+    for group in _grouped(variants):
+        found = extracted(pages, group[0].extractor, cache)
+        profiling = Profiling(group[0], tokens)
+        with _parts_of(group[0]):
+            profiled = [_profiled(page, profiling) for page in found]
+        made = [page.portrait.profile for page in profiled if page.portrait is not None]
+        size = sum(len(msgspec.msgpack.encode(profile)) for profile in made)
+        for variant in group:
+            with _parts_of(variant):
+                verdicts, seconds = _verdicts(pages, variant, found, profiled)
+            yield (
+                variant,
+                Result(
+                    counts=pages.judge(*judged(pages, verdicts)),
+                    pages=len(found),
+                    seconds=seconds + sum(page.seconds for page in profiled),
+                    extraction_seconds=sum(page.seconds for page in found),
+                    profiles=len(made),
+                    profile_bytes=size,
+                ),
+            )
+
+
+def judged(
+    pages: PageSet, verdicts: Sequence[Verdict | None]
+) -> tuple[list[str | None], list[bool]]:
+    """Which page each duplicates, by id, and which were skipped: None, or a verdict of that kind."""
+    ids = {url_of(pages, doc["id"]): doc["id"] for doc in pages.docs}
+    originals = [
+        ids[verdict.duplicate_of or ""] if verdict and verdict.kind in _DUPLICATE else None
+        for verdict in verdicts
+    ]
+    return originals, [verdict is None or verdict.kind == "skipped" for verdict in verdicts]
+
+
+def run_text_pairs(
+    pairs: Sequence[TextPair], variants: Iterable[Variant]
+) -> Iterator[tuple[Variant, dict[str, Counts]]]:
+    """The same for pairs of texts; variants of extraction have no say there."""
+    tokens = TokenCache()
+    for group in _grouped(variant for variant in variants if variant.extractor == PACKAGE):
+        profiling = Profiling(group[0], tokens)
+        with _parts_of(group[0]):
+            profiled = [
+                [profiling.profiled(Content.of_text(text)).portrait for text in (pair.a, pair.b)]
+                for pair in pairs
+            ]
+        for variant in group:
+            with _parts_of(variant):
+                near = [
+                    _near(pair, a, b, variant)
+                    for pair, (a, b) in zip(pairs, profiled, strict=True)
+                ]
+            yield variant, judge_pairs(pairs, near)
+
+
+def _near(pair: TextPair, a: Portrait | None, b: Portrait | None, variant: Variant) -> bool:
+    if pair.a == pair.b:
+        return True
+    if a is None or b is None:
+        texts = ([*Content.of_text(text).main] for text in (pair.a, pair.b))
+        one, other = (blocks_digest(features.normalise_blocks(blocks)) for blocks in texts)
+        return one == other
+    return compare_profiles(
+        b, a.profile, variant.config, same_site=True, thresholds=variant.limits
+    ).near
+
+
+def _grouped(variants: Iterable[Variant]) -> list[list[Variant]]:
+    groups: dict[tuple[Any, ...], list[Variant]] = defaultdict(list)
+    for variant in dict.fromkeys(variants):
+        groups[variant.profiled_by].append(variant)
+    return list(groups.values())
+
+
+def _profiled(page: Extracted, profiling: Profiling) -> Profiled:
+    if page.content is None:
+        return Profiled(None, page.reason, 0.0)
+    return profiling.profiled(page.content)
+
+
+def _verdicts(
+    pages: PageSet, variant: Variant, found: Sequence[Extracted], profiled: Sequence[Profiled]
+) -> tuple[list[Verdict | None], float]:
+    """What is said of every page, None where it cannot be judged; and the seconds that took."""
+    store: Any = MemoryStore(variant, len(found))
+    config = variant.config
+    started = time.perf_counter()
+    verdicts = []
+    for doc, page, reading in zip(pages.docs, found, profiled, strict=True):
+        url = url_of(pages, doc["id"])
+        # The digest stands for the body: equal for equal ones.
+        seen = Page(url, page_key(url), page.body_digest, str, True, None, config.seed)
+        analysis = None
+        if reading.portrait is not None:
+            assert page.content is not None
+            analysis = Analysis(reading.portrait, page.content.language, b"")
+        verdicts.append(LabDecision(seen, analysis, config, "", variant=variant)(store))
+    return verdicts, time.perf_counter() - started
