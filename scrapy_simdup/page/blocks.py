@@ -31,6 +31,7 @@ _INLINE = frozenset(
         *("time", "tt", "u", "var", "wbr"),
     )
 )
+_SPACES = frozenset(("br", "img", "input"))
 _NAVIGATION = frozenset(("nav", "header", "footer", "aside", "menu"))
 
 
@@ -73,70 +74,57 @@ def read_blocks(tree: HtmlElement) -> Blocks:
     return Blocks(_walk(tree if body is None else body))
 
 
-class _Level(NamedTuple):
-    """An open element: children still to come, the text behind it, and where it stands."""
-
-    children: Iterator[HtmlElement]
-    tail: str | None
-    is_block: bool
-    in_link: bool
-    in_navigation: bool
-    in_heading: bool
-
-
 def _walk(root: HtmlElement) -> Iterator[Block]:
     parts: list[str] = [root.text or ""]
     linked = 0
-    level = _Level(iter(root), None, True, False, False, False)
-    above: list[_Level] = []
+    # Of the open elements: children still to come, the text behind, and where they stand. Plain
+    # tuples and locals, since this runs for every element of every page.
+    above: list[tuple[Iterator[HtmlElement], str | None, bool, bool, bool, bool]] = []
+    children: Iterator[HtmlElement] = iter(root)
+    tail: str | None = None
+    is_block, in_link, in_navigation, in_heading = True, False, False, False
+    text: str | None
     while True:
-        child = next(level.children, None)
+        child = next(children, None)
         if child is None:
-            if level.is_block:
-                if block := _block(parts, linked, level):
-                    yield block
+            if is_block:
+                if text := " ".join("".join(parts).split()):
+                    yield Block(text, linked, in_navigation, in_heading)
                 parts, linked = [], 0
             if not above:
                 return
-            tail, level = level.tail, above.pop()
+            text = tail
+            children, tail, is_block, in_link, in_navigation, in_heading = above.pop()
         else:
             tag = child.tag
             if isinstance(tag, str) and tag not in _SILENT:
                 inline = tag in _INLINE
                 if not inline:
-                    if block := _block(parts, linked, level):
-                        yield block
+                    if text := " ".join("".join(parts).split()):
+                        yield Block(text, linked, in_navigation, in_heading)
                     parts, linked = [], 0
-                elif tag in ("br", "img", "input"):
+                elif tag in _SPACES:
                     parts.append(" ")
-                above.append(level)
-                level = _Level(
-                    iter(child),
-                    child.tail,
-                    not inline,
-                    level.in_link or _is_link(child),
-                    level.in_navigation or tag in _NAVIGATION,
-                    level.in_heading or tag == "h1",
-                )
-                tail = child.text
+                above.append((children, tail, is_block, in_link, in_navigation, in_heading))
+                children, tail, is_block = iter(child), child.tail, not inline
+                in_link = in_link or (tag == "a" and _leads_away(child))
+                in_navigation = in_navigation or tag in _NAVIGATION
+                in_heading = in_heading or tag == "h1"
+                text = child.text
             else:
-                if isinstance(tag, str):  # a comment does not part words
+                if isinstance(tag, str):  # a comment parts no word
                     parts.append(" ")
-                tail = child.tail
-        if tail:
-            parts.append(tail)
-            if level.in_link:
-                linked += _length(tail)
+                text = child.tail
+        if text:
+            parts.append(text)
+            if in_link:
+                linked += _length(text)
 
 
-def _is_link(element: HtmlElement) -> bool:
-    # `<a name="top">` is where links lead, and often left open: then it holds the rest of the page.
-    return element.tag == "a" and ("href" in element.attrib or not element.get("name"))
-
-
-def _block(parts: list[str], linked: int, level: _Level) -> Block | None:
-    text = " ".join("".join(parts).split())
-    return Block(text, linked, level.in_navigation, level.in_heading) if text else None
+def _leads_away(anchor: HtmlElement) -> bool:
+    """Whether `<a>` is a link; else it is a place that links lead to, often around a whole text."""
+    get = anchor.get
+    return get("href") is not None or (get("name") is None and get("id") is None)
 
 
 def _length(text: str) -> int:

@@ -127,6 +127,7 @@ _HAN = rf"[[\p{{Han}}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
 
+_MAX_RUN = 1000
 _UNIFICATION = "tw2sp"
 """OpenCC's conversion of characters and words from those of Taiwan to those of the mainland."""
 
@@ -232,12 +233,12 @@ class Tokenizer:
     def _segment(self, runs: list[str]) -> list[list[str]]:
         if not runs:
             return []
-        # One call for all runs: jieba never joins across a line break, and gives it back.
+        # One call for all runs: jieba never joins across white space, and gives it back.
         segmented: list[list[str]] = [[]]
-        for word in self._jieba().cut("\n".join(runs)):
+        for word in self._jieba().cut("\n".join(map(_spaced_out, runs))):
             if word == "\n":
                 segmented.append([])
-            else:
+            elif word != " ":
                 segmented[-1].append(word)
         return [
             words if len(words) == 1 or any(len(word) > 1 for word in words) else _bigrams(run)
@@ -250,6 +251,15 @@ class Tokenizer:
                 if self._segmenter is None:
                     self._segmenter = _load_jieba()
         return self._segmenter
+
+
+def _spaced_out(run: str) -> str:
+    """A run with a space after every 1,000 characters: for words that it does not know, jieba needs
+    time by the square of their length, minutes for a page of nothing else. No sentence is as long.
+    """
+    if len(run) <= _MAX_RUN:
+        return run
+    return " ".join(run[start : start + _MAX_RUN] for start in range(0, len(run), _MAX_RUN))
 
 
 def _load_jieba() -> Any:

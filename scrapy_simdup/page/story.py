@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+    from scrapy_simdup.page.blocks import Blocks
+
 _SHELL = 1000
 _THIN = 2
 _SCRIPT_PROSE = 100
@@ -61,33 +63,22 @@ def checked(text: str, tree: HtmlElement) -> Story:
     return Story(text)
 
 
-# What is not read as the text of a page: navigation, controls, and what is not shown.
-_NO_PROSE = frozenset(
-    (
-        *("a", "nav", "header", "footer", "select", "datalist", "button"),
-        *("script", "style", "template", "svg", "canvas", "object", "iframe"),
-    )
-)
-
-
-def is_thin(text: str, tree: HtmlElement) -> bool:
+def is_thin(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
     """Whether the page shows more than twice as much text, outside of links, as was extracted.
 
     Then the text does not stand for the page: it may be the one paragraph that all pages share.
-    Of the pages of eight real sites 0 to 4 % are like that, of 61 news pages 5.
+    What is shown without scripts, and what can be typed over, counts, too. Of the pages of eight
+    real sites 0 to 4 % are like that, of 61 news pages 5.
     """
-    enough = _THIN * len(_squeezed(text))
-    shown = 0
-    body = tree.find("body")
-    pending = [tree if body is None else body]
-    while pending and shown <= enough:
-        element = pending.pop()
-        shown += len(_squeezed(element.text or ""))
-        for child in element:
-            shown += len(_squeezed(child.tail or ""))
-            if isinstance(child.tag, str) and child.tag not in _NO_PROSE:
-                pending.append(child)
-    return bool(text) and shown > enough
+    if not text:
+        return False
+    shown = sum(
+        len(_squeezed(block.text)) - block.linked for block in blocks if not block.in_navigation
+    )
+    shown += sum(
+        len(_squeezed(element.text_content())) for element in tree.iter("noscript", "textarea")
+    )
+    return shown > _THIN * len(_squeezed(text))
 
 
 def _article_body(tree: HtmlElement) -> str:

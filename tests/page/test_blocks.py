@@ -189,7 +189,6 @@ def test_a_place_that_links_lead_to_is_no_link() -> None:
     assert prose(open_anchor) == ["The first paragraph.", "The second one."]
     assert prose("<body><h2><a name=chapter-2>Chapter the second</a></h2>") != []
     assert prose("<body><h2><a name=chapter-2 href=#chapter-2>Chapter the second</a></h2>") == []
-    assert prose("<body><li><a onclick='go()'>Archive</a>") == []
 
 
 def test_headings_are_the_h1_wherever_they_stand() -> None:

@@ -610,7 +610,9 @@ def random_portrait(pick: random.Random) -> Portrait:
             View(name, simhash, sketched, tokens, shingles, pick.choice([b"a", b"b", b"c"]))
         )
         hashes = np.array(pick.sample(BLOCKS, pick.randint(1, 8)), dtype=np.uint32)
-        composition[name] = Composition(hashes, np.full(len(hashes), 40, dtype=np.int64))
+        composition[name] = Composition(
+            hashes, np.full(len(hashes), 40, dtype=np.int64), HASHES[:tokens]
+        )
     numbers = pick.sample(range(6), pick.randint(0, 5))
     profile = Profile(
         views=tuple(views),
