@@ -30,7 +30,7 @@ from lab import Result, judged, run_pages, run_text_pairs, url_of
 from report import Report
 from results import Results
 from sets import DEV, TEXT_PAIRS, Counts, PageSet, judge_pairs, text_pairs
-from variants import CURVES, DEFAULT, PAPER, PARTS, TABLES, Row, Variant
+from variants import CURVES, DEFAULT, PAPER, TABLES, Row, Variant
 
 from scrapy_simdup import Detector, compare
 
@@ -54,9 +54,7 @@ def judge(task: Task) -> list[tuple[str, Variant, Result | dict[str, Counts]]]:
     if task.pages is None:
         pairs = text_pairs(task.data / TEXT_PAIRS)
         return [(TEXT_PAIRS, *found) for found in run_text_pairs(pairs, task.variants)]
-    return [
-        (task.pages.name, *found) for found in run_pages(task.pages, task.variants, task.cache)
-    ]
+    return [(task.pages.name, *found) for found in run_pages(task.pages, task.variants, task.cache)]
 
 
 def extract(task: tuple[PageSet, str, Path]) -> None:
@@ -138,12 +136,17 @@ def _parts() -> list[tuple[str, tuple[Row, ...], bool]]:
     """The grid in the order of what matters most; the third says: Chinese sets only."""
     tables = {table.name: table for table in TABLES}
     parts: list[tuple[str, tuple[Row, ...], bool]] = [("default", (DEFAULT, PAPER), False)]
-    for names in (("parts",), ("distance", "cut"), ("extractors",), ("features",), ("chinese",)):
+    for names in (
+        ("parts", "distance", "cut"),
+        ("features", "sketches"),
+        ("extractors",),
+        ("chinese",),
+        ("length",),
+    ):
         rows = tuple(row for name in names for row in tables[name].rows)
-        parts.append((" and ".join(names), rows, tables[names[0]].chinese))
-    parts.append(("curves", tuple(row for curve in CURVES for row in curve.rows), False))
-    for name in ("sketches", "length"):
-        parts.append((name, tables[name].rows, False))
+        if names == ("extractors",):
+            rows += tuple(row for curve in CURVES for row in curve.rows)
+        parts.append((", ".join(names), rows, tables[names[0]].chinese))
     return parts
 
 
@@ -181,7 +184,9 @@ def check(sets: Iterable[PageSet], data: Path, cache: Path) -> None:
                     detector.check(url_of(pages, doc["id"]), html)
                     for doc, html in zip(pages.docs, pages.pages(), strict=True)
                 ]
-            _agree(f"{pages.name}, {row.label}", result.counts, pages.judge(*judged(pages, verdicts)))
+            _agree(
+                f"{pages.name}, {row.label}", result.counts, pages.judge(*judged(pages, verdicts))
+            )
         if (data / TEXT_PAIRS).is_dir():
             pairs = text_pairs(data / TEXT_PAIRS)
             [(_, counts)] = run_text_pairs(pairs, [row.variant])

@@ -134,7 +134,9 @@ def _path(pages: PageSet, source: str, cache: Path) -> Path:
 @functools.cache
 def _identity(source: str) -> str:
     if source == PACKAGE:
-        code = b"".join(Path(module.__file__).read_bytes() for module in (blocks, content, story))
+        code = b"".join(
+            Path(str(module.__file__)).read_bytes() for module in (blocks, content, story)
+        )
         parts = (repr(ContentExtractor().identity).encode(), code)
     else:
         versions = [importlib.metadata.version(library) for library in _OTHERS[source][1]]

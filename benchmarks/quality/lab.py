@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.metadata
 import itertools
+import pickle
 import time
 from collections import defaultdict
 from contextlib import contextmanager, nullcontext
@@ -29,7 +31,8 @@ from sets import Counts, PageSet, TextPair, judge_pairs
 from scrapy_simdup import decision
 from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.detector import page_key
-from scrapy_simdup.page import comparison, features, profiler, sketch
+from scrapy_simdup.page import comparison, features, sketch
+from scrapy_simdup.page import profiler as page_profiler
 from scrapy_simdup.page.comparison import compare_profiles
 from scrapy_simdup.page.content import Content
 from scrapy_simdup.page.fingerprint import Fingerprint, Fingerprinter, blocks_digest, text_digest
@@ -55,7 +58,20 @@ _CHARACTERS: Final = "character 4-grams"
 _STOP_LISTS: Final = {"de": "German", "en": "English", "es": "Spanish", "fr": "French"}
 _CHINESE_STOP_WORDS: Final = (
     *"的了在是我有和就不人都一上也很到说要去你会着没看好这那与及或但被把从对为以等其之而则于所中",
-    *("一个", "自己", "没有", "我们", "你们", "他们", "可以", "这个", "因为", "所以", "如果", "就是"),
+    *(
+        "一个",
+        "自己",
+        "没有",
+        "我们",
+        "你们",
+        "他们",
+        "可以",
+        "这个",
+        "因为",
+        "所以",
+        "如果",
+        "就是",
+    ),
 )
 
 
@@ -86,15 +102,72 @@ class Profiled:
     seconds: float
 
 
-class TokenCache:
-    """Hashes of the tokens of pages: cutting a text is dear, and the same for most variants.
+class LabTokenizer(features.Tokenizer):
+    """Cuts Han as `han` says, each run of characters once.
 
-    `saved` sums up the seconds that it has saved.
+    `saved` are the seconds that it would have taken to cut the others, at the mean speed so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, han: str) -> None:
+        super().__init__()
+        self.words: dict[str, list[str]] = {}
         self.saved = 0.0
+        self._han = han
+        self._seconds = 0.0
+        self._characters = 0
+        if han == "rjieba":
+            import rjieba
+
+            self._segmenter = rjieba
+
+    def load(self, path: Path) -> None:
+        """Take the words of an earlier run."""
+        if path.exists():
+            self.words, self._seconds, self._characters = pickle.loads(path.read_bytes())
+
+    def save(self, path: Path) -> None:
+        if self._characters:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(pickle.dumps((self.words, self._seconds, self._characters)))
+
+    def _segment(self, runs: list[str]) -> list[list[str]]:
+        new = [run for run in dict.fromkeys(runs) if run not in self.words]
+        if new:
+            if self._han != "bigrams":
+                self._jieba()
+            started = time.perf_counter()
+            self.words.update(zip(new, self._cut(new), strict=True))
+            self._seconds += time.perf_counter() - started
+            self._characters += sum(map(len, new))
+        known = sum(map(len, runs)) - sum(map(len, new))
+        if known:
+            self.saved += known * self._seconds / self._characters
+        return [self.words[run] for run in runs]
+
+    def _cut(self, runs: list[str]) -> list[list[str]]:
+        if self._han == "bigrams":
+            return [[a + b for a, b in itertools.pairwise(run)] or [run] for run in runs]
+        return super()._segment(runs)
+
+
+class Tokens:
+    """Hashes of the tokens of pages: cutting a text is dear, and the same for most variants.
+
+    `saved` sums up the seconds that remembering has saved.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.saved = 0.0
+        self._folder = folder
+        self._tokenizers: dict[str, LabTokenizer] = {}
         self._known: dict[tuple[str, bytes], tuple[list[Hashes], float]] = {}
+
+    def tokenizer(self, han: str) -> LabTokenizer:
+        if han not in self._tokenizers:
+            self._tokenizers[han] = tokenizer = LabTokenizer(han)
+            if self._folder is not None:
+                tokenizer.load(self._path(han))
+        return self._tokenizers[han]
 
     def hashes(
         self, han: str, blocks: Sequence[str], make: Callable[[Sequence[str]], list[Hashes]]
@@ -105,42 +178,32 @@ class TokenCache:
             found, seconds = self._known[key]
             self.saved += seconds - (time.perf_counter() - started)
             return found
-        started = time.perf_counter()
+        tokenizer = self._tokenizers[han]
+        saved, started = tokenizer.saved, time.perf_counter()
         made = make(blocks)
-        self._known[key] = made, time.perf_counter() - started
+        cut = tokenizer.saved - saved
+        self.saved += cut
+        self._known[key] = made, time.perf_counter() - started + cut
         return made
 
+    def save(self) -> None:
+        if self._folder is not None:
+            for han, tokenizer in self._tokenizers.items():
+                tokenizer.save(self._path(han))
 
-class LabTokenizer(features.Tokenizer):
-    """Cuts Han otherwise than the package."""
-
-    def __init__(self, han: str) -> None:
-        super().__init__()
-        self._bigrams_only = han == "bigrams"
-        if han == "rjieba":
-            import rjieba
-
-            self._segmenter = rjieba
-
-    def _segment(self, runs: list[str]) -> list[list[str]]:
-        if self._bigrams_only:
-            return [[a + b for a, b in itertools.pairwise(run)] or [run] for run in runs]
-        return super()._segment(runs)
-
-
-@functools.cache
-def _tokenizer(han: str) -> features.Tokenizer:
-    """One for all variants: each would load the dictionary anew."""
-    return features.Tokenizer() if han == "jieba" else LabTokenizer(han)
+    def _path(self, han: str) -> Path:
+        assert self._folder is not None
+        version = "" if han == "bigrams" else importlib.metadata.version(han)
+        return self._folder / f"{han}-{version}-{features.RULES}.pickle"
 
 
 class LabFingerprinter(Fingerprinter):
-    def __init__(self, variant: Variant, cache: TokenCache) -> None:
+    def __init__(self, variant: Variant, tokens: Tokens) -> None:
         config = variant.config
         super().__init__(weights=config.weights, min_tokens=config.min_tokens, seed=config.seed)
         self._variant = variant
-        self._cache = cache
-        self._tokenizer = _tokenizer(variant.han)
+        self._tokens = tokens
+        self._tokenizer = tokens.tokenizer(variant.han)
         self._is_package = (variant.feature, variant.sketch, variant.shingle) == (
             "words",
             f"{sketch.BINS}×4",
@@ -149,10 +212,7 @@ class LabFingerprinter(Fingerprinter):
         self.language = ""
 
     def token_hashes(self, blocks: Sequence[str]) -> list[Hashes]:
-        return self._cache.hashes(self._variant.han, blocks, super().token_hashes)
-
-    def state(self, fingerprint: Fingerprint | None, *, named: bool = False) -> Any:
-        return super().state(fingerprint, named=named and self._variant.short_pages)
+        return self._tokens.hashes(self._variant.han, blocks, super().token_hashes)
 
     def fingerprint_hashes(self, positions: Hashes) -> Fingerprint | None:
         if self._is_package or not len(positions):
@@ -185,13 +245,11 @@ class LabFingerprinter(Fingerprinter):
 @functools.cache
 def stop_words(language: str) -> Hashes:
     """The hashes of a language's stop words, of English ones where there is no list."""
-    import justext
+    import justext  # type: ignore[import-untyped]
 
     if language == "zh":
         return features.token_hashes(_CHINESE_STOP_WORDS)
-    return features.token_hashes(
-        sorted(justext.get_stoplist(_STOP_LISTS.get(language, "English")))
-    )
+    return features.token_hashes(sorted(justext.get_stoplist(_STOP_LISTS.get(language, "English"))))
 
 
 def ngrams(values: Hashes, size: int) -> Hashes:
@@ -215,40 +273,52 @@ def _character_hashes(blocks: Sequence[str]) -> Hashes:
 class Profiling:
     """Contents → profiles, as a variant says."""
 
-    def __init__(self, variant: Variant, cache: TokenCache) -> None:
+    def __init__(self, variant: Variant, tokens: Tokens) -> None:
         self._variant = variant
-        self._cache = cache
-        self._fingerprinter = LabFingerprinter(variant, cache)
-        self._profiler = Profiler(self._fingerprinter, variant.config.views)
-        # Once before the clock runs: dictionaries and lists load with the first text.
-        self._fingerprinter._tokenizer.tokens("汉字文字")
-        stop_words("en")
+        self._tokens = tokens
+        self._fingerprinter = LabFingerprinter(variant, tokens)
+        self._package = Fingerprinter()
+        self.profiler = Profiler(self._fingerprinter, variant.config.views)
 
     def profiled(self, content: Content) -> Profiled:
+        """Make the profile of a page; features, weights and sketch are the package's."""
         portrait, reason = None, ""
-        saved, started = self._cache.saved, time.perf_counter()
-        self._fingerprinter.language = (content.language or "").partition("-")[0].lower()
+        saved, started = self._tokens.saved, time.perf_counter()
         try:
-            portrait = self._profiler.portrait(content)
-            if self._variant.feature == _CHARACTERS:
-                portrait = self._by_characters(portrait, content)
+            portrait = self.profiler.portrait(content)
         except Unfit as unfit:
             reason = str(unfit)
-        seconds = time.perf_counter() - started + self._cache.saved - saved
+        seconds = time.perf_counter() - started + self._tokens.saved - saved
         return Profiled(portrait, reason, seconds)
 
-    def _by_characters(self, portrait: Portrait, content: Content) -> Portrait:
-        views = tuple(
-            msgspec.structs.replace(
-                view,
-                simhash=self._fingerprinter.weighed(
-                    _character_hashes(features.normalise_blocks(getattr(content, view.name)))
-                ),
+    def derived(self, base: Profiled, content: Content | None) -> Profiled:
+        """The same profile, but with the variant's features, weights and sketch."""
+        if base.portrait is None or content is None:
+            return base
+        self._fingerprinter.language = (content.language or "").partition("-")[0].lower()
+        composition = base.portrait.composition
+        views, seconds = [], base.seconds
+        for view in base.portrait.profile.views:
+            positions = composition[view.name].positions
+            texts: list[str] = []
+            if self._variant.feature == _CHARACTERS:
+                texts = features.normalise_blocks(getattr(content, view.name))
+            begin = time.perf_counter()
+            self._package.fingerprint_hashes(positions)
+            middle = time.perf_counter()
+            made = self._fingerprinter.fingerprint_hashes(positions)
+            assert made is not None
+            value = made.simhash
+            if texts:
+                value = self._fingerprinter.weighed(_character_hashes(texts))
+            seconds += time.perf_counter() - middle - (middle - begin)
+            views.append(
+                msgspec.structs.replace(
+                    view, simhash=value, sketch=made.sketch, shingles=made.shingles
+                )
             )
-            for view in portrait.profile.views
-        )
-        profile = msgspec.structs.replace(portrait.profile, views=views)
-        return dataclasses.replace(portrait, profile=profile)
+        profile = msgspec.structs.replace(base.portrait.profile, views=tuple(views))
+        return Profiled(dataclasses.replace(base.portrait, profile=profile), "", seconds)
 
 
 def _ordered_digest(blocks: Iterable[str], seed: int = 0) -> bytes:
@@ -303,8 +373,10 @@ def _parts_of(variant: Variant) -> Iterator[None]:
     other_sketch = _has_own_sketch(variant)
     order = _ordered_digest if variant.block_order else blocks_digest
     with (
-        mock.patch.object(profiler, "blocks_digest", order),
-        mock.patch.object(comparison, "resemblance", resemblance) if other_sketch else nullcontext(),
+        mock.patch.object(page_profiler, "blocks_digest", order),
+        mock.patch.object(comparison, "resemblance", resemblance)
+        if other_sketch
+        else nullcontext(),
     ):
         yield
 
@@ -432,28 +504,53 @@ def run_pages(
     pages: PageSet, variants: Iterable[Variant], cache: Path
 ) -> Iterator[tuple[Variant, Result]]:
     """Judge a set by each of the variants; those with the same profiles come together."""
-    tokens = TokenCache()
-    for group in _grouped(variants):
-        found = extracted(pages, group[0].extractor, cache)
-        profiling = Profiling(group[0], tokens)
-        with _parts_of(group[0]):
-            profiled = [_profiled(page, profiling) for page in found]
-        made = [page.portrait.profile for page in profiled if page.portrait is not None]
-        size = sum(len(msgspec.msgpack.encode(profile)) for profile in made)
-        for variant in group:
-            with _parts_of(variant):
-                verdicts, seconds = _verdicts(pages, variant, found, profiled)
-            yield (
-                variant,
-                Result(
-                    counts=pages.judge(*judged(pages, verdicts)),
-                    pages=len(found),
-                    seconds=seconds + sum(page.seconds for page in profiled),
-                    extraction_seconds=sum(page.seconds for page in found),
-                    profiles=len(made),
-                    profile_bytes=size,
-                ),
-            )
+    tokens = Tokens(cache / "words" / pages.name)
+    for base in _grouped(variants, lambda variant: variant.base):
+        found = extracted(pages, base[0].extractor, cache)
+        contents = [page.content for page in found]
+        for group, profiling, profiled in _profiles(contents, base, tokens):
+            made = [page.portrait.profile for page in profiled if page.portrait is not None]
+            size = sum(len(msgspec.msgpack.encode(profile)) for profile in made)
+            for variant in group:
+                with _parts_of(variant):
+                    verdicts, seconds = _verdicts(
+                        pages, variant, found, profiled, profiling.profiler
+                    )
+                yield (
+                    variant,
+                    Result(
+                        counts=pages.judge(*judged(pages, verdicts)),
+                        pages=len(found),
+                        seconds=seconds + sum(page.seconds for page in profiled),
+                        extraction_seconds=sum(page.seconds for page in found),
+                        profiles=len(made),
+                        profile_bytes=size,
+                    ),
+                )
+    tokens.save()
+
+
+def _profiles(
+    contents: Sequence[Content | None], variants: Iterable[Variant], tokens: Tokens
+) -> Iterator[tuple[list[Variant], Profiling, list[Profiled]]]:
+    """The profiles of pages for variants of one base, by groups with the same profiles."""
+    groups = _grouped(variants, lambda variant: variant.profiled_by)
+    base = groups[0][0].base
+    profiling = Profiling(base, tokens)
+    with _parts_of(base):
+        profiled = [
+            Profiled(None, "", 0.0) if content is None else profiling.profiled(content)
+            for content in contents
+        ]
+    for group in groups:
+        if group[0].profiled_by == base.profiled_by:
+            yield group, profiling, profiled
+            continue
+        other = Profiling(group[0], tokens)
+        derived = [
+            other.derived(page, content) for page, content in zip(profiled, contents, strict=True)
+        ]
+        yield group, other, derived
 
 
 def judged(
@@ -472,21 +569,17 @@ def run_text_pairs(
     pairs: Sequence[TextPair], variants: Iterable[Variant]
 ) -> Iterator[tuple[Variant, dict[str, Counts]]]:
     """The same for pairs of texts; variants of extraction have no say there."""
-    tokens = TokenCache()
-    for group in _grouped(variant for variant in variants if variant.extractor == PACKAGE):
-        profiling = Profiling(group[0], tokens)
-        with _parts_of(group[0]):
-            profiled = [
-                [profiling.profiled(Content.of_text(text)).portrait for text in (pair.a, pair.b)]
-                for pair in pairs
-            ]
-        for variant in group:
-            with _parts_of(variant):
-                near = [
-                    _near(pair, a, b, variant)
-                    for pair, (a, b) in zip(pairs, profiled, strict=True)
-                ]
-            yield variant, judge_pairs(pairs, near)
+    tokens = Tokens()
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
+    contents = [Content.of_text(text) for text in texts]
+    wanted = [variant for variant in variants if variant.extractor == PACKAGE]
+    for base in _grouped(wanted, lambda variant: variant.base):
+        for group, _, profiled in _profiles(contents, base, tokens):
+            known = {text: page.portrait for text, page in zip(texts, profiled, strict=True)}
+            for variant in group:
+                with _parts_of(variant):
+                    near = [_near(pair, known[pair.a], known[pair.b], variant) for pair in pairs]
+                yield variant, judge_pairs(pairs, near)
 
 
 def _near(pair: TextPair, a: Portrait | None, b: Portrait | None, variant: Variant) -> bool:
@@ -501,21 +594,19 @@ def _near(pair: TextPair, a: Portrait | None, b: Portrait | None, variant: Varia
     ).near
 
 
-def _grouped(variants: Iterable[Variant]) -> list[list[Variant]]:
-    groups: dict[tuple[Any, ...], list[Variant]] = defaultdict(list)
+def _grouped(variants: Iterable[Variant], key: Callable[[Variant], object]) -> list[list[Variant]]:
+    groups: dict[object, list[Variant]] = defaultdict(list)
     for variant in dict.fromkeys(variants):
-        groups[variant.profiled_by].append(variant)
+        groups[key(variant)].append(variant)
     return list(groups.values())
 
 
-def _profiled(page: Extracted, profiling: Profiling) -> Profiled:
-    if page.content is None:
-        return Profiled(None, page.reason, 0.0)
-    return profiling.profiled(page.content)
-
-
 def _verdicts(
-    pages: PageSet, variant: Variant, found: Sequence[Extracted], profiled: Sequence[Profiled]
+    pages: PageSet,
+    variant: Variant,
+    found: Sequence[Extracted],
+    profiled: Sequence[Profiled],
+    profiler: Profiler,
 ) -> tuple[list[Verdict | None], float]:
     """What is said of every page, None where it cannot be judged; and the seconds that took."""
     store: Any = MemoryStore(variant, len(found))
@@ -530,5 +621,5 @@ def _verdicts(
         if reading.portrait is not None:
             assert page.content is not None
             analysis = Analysis(reading.portrait, page.content.language, b"")
-        verdicts.append(LabDecision(seen, analysis, config, "", variant=variant)(store))
+        verdicts.append(LabDecision(seen, analysis, config, "", profiler, variant=variant)(store))
     return verdicts, time.perf_counter() - started

@@ -12,16 +12,16 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from results import code_identity
 from sets import TEXT_PAIRS, Counts
-from variants import CURVES, DEFAULT, PAPER, TABLES, Row, Table
+from variants import CURVES, CUTS, DEFAULT, PAPER, TABLES, Row, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lab import Result
     from results import Results
     from sets import PageSet
-
-    from lab import Result
 
 GROUPS = ("dev", "held-out", "siblings")
 _MISSING = "–"
@@ -40,6 +40,8 @@ class Report:
         template = Path(__file__).with_name("quality.template.md").read_text(encoding="utf-8")
         text = Template(template).substitute(
             command=self.command,
+            code=code_identity(),
+            cuts=", ".join(map(str, CUTS)),
             machine=_machine(),
             versions=_versions(),
             sets=self._set_counts(),
@@ -113,8 +115,7 @@ class Report:
         lines = []
         for group in dict.fromkeys(pages.group for pages in self.sets):
             names = self._names(group)
-            for name in names:
-                lines.append(self._set_line(name, [name]))
+            lines += [self._set_line(name, [name]) for name in names]
             if len(names) > 1:
                 lines.append(self._set_line(f"**{group} together**", names))
         return _markdown(header, [line for line in lines if line])
@@ -158,7 +159,9 @@ class Report:
         lines.sort(key=lambda line: line[1], reverse=True)
         default = ["**default**", f"{least:.4f}", _rates(own)]
         default.append(_rates(self.results.of(siblings, DEFAULT.variant)))
-        return _markdown(["row", "F1", "dev and held-out P / R", "siblings P / R"], [*lines, default])
+        return _markdown(
+            ["row", "F1", "dev and held-out P / R", "siblings P / R"], [*lines, default]
+        )
 
     def _draw(self, path: Path) -> None:
         import matplotlib as mpl

@@ -11,10 +11,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import scrapy_simdup
-
 from lab import Result
 from sets import Counts
+
+import scrapy_simdup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

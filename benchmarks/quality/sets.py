@@ -157,14 +157,14 @@ class PageSet:
         return " ".join(_TAG.sub(" ", _SILENT.sub(" ", html)).split())
 
     def _html(self, doc: dict[str, Any]) -> str:
-        raw = (self.folder / doc["path"]).read_bytes()
+        raw: bytes = (self.folder / doc["path"]).read_bytes()
         if doc["path"].endswith(".gz"):
             raw = gzip.decompress(raw)
         encoding = (doc.get("charset_used") or "utf-8").split("+")[0]
         try:
-            return raw.decode(encoding, "replace")
+            return str(raw, encoding, "replace")
         except LookupError:
-            return raw.decode("utf-8", "replace")
+            return str(raw, "utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,11 @@ def text_pairs(folder: Path) -> list[TextPair]:
 
 def judge_pairs(pairs: Sequence[TextPair], near: Sequence[bool]) -> dict[str, Counts]:
     """By human judges, and by S3 ≥ 0.82, the cut of published studies."""
-    sure = [(said, pair.human == 1) for said, pair in zip(near, pairs, strict=True) if pair.human in (0, 1)]
+    sure = [
+        (said, pair.human == 1)
+        for said, pair in zip(near, pairs, strict=True)
+        if pair.human in (0, 1)
+    ]
     shared = [(said, pair.s3 >= 0.82) for said, pair in zip(near, pairs, strict=True)]
     return {"human": _counted(sure), "s3": _counted(shared)}
 

@@ -30,7 +30,6 @@ class Variant:
     han: str = "jieba"
     sketch: str = "512×4"
     shingle: int = SHINGLE_SIZE
-    short_pages: bool = True
     block_order: bool = False
     host_memory: bool = True
     skips_boilerplate: bool = True
@@ -55,6 +54,18 @@ class Variant:
         )
 
     @property
+    def base(self) -> Variant:
+        """The same profiles with the package's features, weights and sketch."""
+        config = self.config
+        options = (("min_tokens", config.min_tokens), ("views", config.views))
+        return Variant(
+            extractor=self.extractor,
+            han=self.han,
+            block_order=self.block_order,
+            options=options,
+        )
+
+    @property
     def key(self) -> str:
         changed = {
             item.name: value
@@ -64,9 +75,7 @@ class Variant:
         return ", ".join(f"{name}={value}" for name, value in changed.items()) or "default"
 
 
-_OF_PROFILES: Final = (
-    *("extractor", "feature", "han", "sketch", "shingle", "short_pages", "block_order"),
-)
+_OF_PROFILES: Final = (*("extractor", "feature", "han", "sketch", "shingle", "block_order"),)
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,6 @@ DEFAULT: Final = _row("**default**")
 PAPER: Final = _row("`paper` preset", preset="paper")
 
 _MAIN_ONLY: Final = ("main",)
-_ALONE: Final = {"views": _MAIN_ONLY}
 
 CUTS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
@@ -148,7 +156,6 @@ PARTS: Final = Table(
         _row("rule `siblings`", keep_siblings=False),
         _row("host memory", host_memory=False),
         _row("skipping of pages that are all boilerplate", skips_boilerplate=False),
-        _row("short pages", short_pages=False),
         _row("blocks in any order (equal texts)", block_order=True),
     ),
 )  # fmt: skip
@@ -163,14 +170,16 @@ TABLES: Final = (
         (
             DEFAULT,
             _row("main view of the package", views=_MAIN_ONLY),
-            _row("prose", extractor="prose", **_ALONE),
-            _row("all visible text", extractor="visible text", **_ALONE),
+            _row("prose", extractor="prose", views=_MAIN_ONLY),
+            _row("all visible text", extractor="visible text", views=_MAIN_ONLY),
             _row("two views, title before each", extractor="title and text"),
-            _row("title and main text", extractor="title and text", **_ALONE),
-            _row("trafilatura `fast`, no fallbacks", extractor="trafilatura fast", **_ALONE),
-            _row("trafilatura default", extractor="trafilatura default", **_ALONE),
-            _row("trafilatura `baseline`", extractor="trafilatura baseline", **_ALONE),
-            _row("resiliparse main content", extractor="resiliparse", **_ALONE),
+            _row("title and main text", extractor="title and text", views=_MAIN_ONLY),
+            _row(
+                "trafilatura `fast`, no fallbacks", extractor="trafilatura fast", views=_MAIN_ONLY
+            ),
+            _row("trafilatura default", extractor="trafilatura default", views=_MAIN_ONLY),
+            _row("trafilatura `baseline`", extractor="trafilatura baseline", views=_MAIN_ONLY),
+            _row("resiliparse main content", extractor="resiliparse", views=_MAIN_ONLY),
         ),
     ),
     Table(

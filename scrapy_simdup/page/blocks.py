@@ -8,6 +8,7 @@ the main text is better, where it is stable; this is what it is checked against.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -31,8 +32,17 @@ _INLINE = frozenset(
         *("time", "tt", "u", "var", "wbr"),
     )
 )
+_CARRIERS = (
+    *("script", "noscript", "template", "svg", "math", "object", "textarea", "select"),
+    *("datalist", "button", "iframe", "img"),
+)
 _SPACES = frozenset(("br", "img", "input"))
 _NAVIGATION = frozenset(("nav", "header", "footer", "aside", "menu"))
+
+
+# Strings of scripts that may be text: at least 40 characters without a quote in them.
+_STRING = re.compile(r"""["'`]([^"'`]{40,})""")
+_MAX_CARRIED = 200_000
 
 
 class Block(NamedTuple):
@@ -72,6 +82,37 @@ def read_blocks(tree: HtmlElement) -> Blocks:
     """The blocks of a page, given as lxml's tree of a whole document, which is not changed."""
     body = tree.find("body")
     return Blocks(_walk(tree if body is None else body))
+
+
+def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
+    """What a page carries beside its blocks: a reader or a script may be shown it, we cannot tell.
+
+    Texts of drawings, formulas, templates and controls, alternatives to images and scripts, frames,
+    and strings in scripts that read like prose. Nobody can judge a page by it; but two pages that
+    differ in it are not the same, however alike their blocks are. At most 200,000 characters.
+    """
+    texts: list[str] = []
+    left = _MAX_CARRIED
+    for element in tree.iter(*_CARRIERS):
+        for text in _carried_by(element):
+            texts.append(text[:left])
+            left -= len(text)
+            if left <= 0:
+                return tuple(texts)
+    return tuple(texts)
+
+
+def _carried_by(element: HtmlElement) -> Iterator[str]:
+    if element.tag == "img":
+        yield element.get("alt") or ""
+    elif element.tag == "iframe":
+        yield element.get("srcdoc") or element.get("src") or ""
+    elif element.tag == "script":
+        for string in _STRING.findall(element.text or ""):
+            if string.count(" ") >= len(string) / 25 or not string.isascii():
+                yield string
+    else:
+        yield " ".join(element.itertext())
 
 
 def _walk(root: HtmlElement) -> Iterator[Block]:

@@ -54,16 +54,16 @@ class Thresholds:
     alone means little.
     """
 
-    agrees_with_main: float = 0.5
+    agrees_with_main: float = 0.6
     """Where the main text matches, prose or all that is shown must resemble so much."""
     agrees_with_prose: float = 0.6
     """Where the prose matches, main text or all that is shown must resemble so much."""
     contradicts_prose: float = 0.2
     """Main texts that resemble less than this outweigh a match of the prose."""
-    same_title: float = 0.1
-    """So much must all that is shown resemble where a text is the same, and the title, too."""
     other_title: float = 0.6
-    """The same, where the title is another one."""
+    """Where a text is the same under another title, all that is shown must resemble so much."""
+    visible_containment: float = 0.3
+    """So much of what the one page shows or carries must be on the other, whatever matches."""
     contained: float = 0.9
     length_ratio: float = 0.85
     """Refused: so much of the shorter text is in the longer, and the lengths differ by more than
@@ -243,6 +243,8 @@ class _Pair:
         alike = measured.resemblance
         if not same_text and (alike is None or alike < criteria.min_resemblance):
             return False, "resemblance"
+        if self._shows_something_else():
+            return False, "other_view"
         if not (same_text and self._surroundings_agree()):
             if not self._other_view_agrees(name):
                 return False, "other_view"
@@ -285,12 +287,23 @@ class _Pair:
         return not others or max(others) >= self._limits.agrees_with_prose
 
     def _surroundings_agree(self) -> bool:
-        """The same, where the text is the same: then a title says more than a menu."""
+        """The same, where the text is the same in other surroundings.
+
+        A title says more than menus then, in whatever order they are. But a prose that both have
+        must agree: the same terms and conditions may be the main text of many pages.
+        """
+        if _plain(self._a.title) != _plain(self._b.title):
+            shown = self._visible_alike()
+            return shown is None or shown >= self._limits.other_title
+        return self._view_alike(PROSE) is None or self._other_view_agrees(MAIN)
+
+    def _shows_something_else(self) -> bool:
+        """Whether most of what either page shows or carries is not on the other one."""
         shown = self._visible_alike()
         if shown is None:
-            return True
-        same_title = _plain(self._a.title) == _plain(self._b.title)
-        return shown >= (self._limits.same_title if same_title else self._limits.other_title)
+            return False
+        common = containment(shown, self._a.visible_shingles, self._b.visible_shingles)
+        return common < self._limits.visible_containment
 
     def _is_contained(self, measured: Comparison) -> bool:
         """Whether one view holds the other and clearly more: a quotation, a book's print version."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simdup.page import story
-from scrapy_simdup.page.blocks import read_blocks
+from scrapy_simdup.page.blocks import carried_texts, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,9 +77,9 @@ class Content:
     """What was found on a page, each text as its blocks.
 
     `main` is what the extractor takes for the main text, and empty where that does not stand for
-    the page; `no_main` says why. `prose` is what the page shows outside of navigation and links,
-    `visible` all that it shows; both are empty where they do not stand for the page, and with an
-    extractor of the user's own. At least one of `main` and `prose` is not empty.
+    the page; `no_main` says why. `prose` is what the page shows outside of navigation and links, and
+    empty where that does not stand for the page; `visible` is all that it shows or carries. Both
+    are empty with an extractor of the user's own. At least one of `main` and `prose` is not empty.
 
     `title` has at most 300 characters, and so have `headings`, the page's `<h1>`, together.
     `language` is what the page's `<html lang>` says, unchecked. `cut_off` says that the document
@@ -173,12 +173,13 @@ class ContentExtractor:
         if not found.on_page and not found.text:
             raise NoContent("no_text")
         blocks = read_blocks(tree)
-        thin = found.on_page and story.is_thin(found.text, blocks, tree)
+        on_page = found.on_page and story.is_shown(found.text, blocks, tree)
+        thin = on_page and story.is_thin(found.text, blocks, tree)
         main = () if thin else _lines(found.text)
         return Content(
             main=main,
-            prose=blocks.prose() if found.on_page else (),
-            visible=blocks.visible() if found.on_page else (),
+            prose=blocks.prose() if on_page else (),
+            visible=(*blocks.visible(), *carried_texts(tree)),
             title=_title(tree),
             headings=_cut(blocks.headings()),
             language=_language(tree),

@@ -48,14 +48,16 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A page, as it is compared.
 
-    `views` in the order of `VIEWS`; `visible` is the 64-byte sketch of all that the page shows, or
-    b"" where that is not known (plain text, an extractor of the user's own). `title` and
+    `views` in the order of `VIEWS`; `visible` is the 64-byte sketch of all that the page shows or
+    carries, `visible_shingles` the number of its shingles; b"" and 0 where that is not known (plain
+    text, an extractor of the user's own). `title` and
     `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
     hashes of the blocks of all views, and of the distinct tokens with digits.
     """
 
     views: tuple[View, ...]
     visible: bytes = b""
+    visible_shingles: int = 0
     title: str | None = None
     headings: tuple[str, ...] = ()
     blocks: bytes = b""

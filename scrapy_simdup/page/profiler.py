@@ -104,7 +104,7 @@ class Profiler:
             for name, texts in ((MAIN, content.main), (PROSE, content.prose))
             if name in self._views and texts
         }
-        visible = features.normalise_blocks(content.visible) if PROSE in readings else []
+        visible = features.normalise_blocks(content.visible) if PROSE in self._views else []
         hashes = self._hashes((*readings.values(), visible))
         views: list[View] = []
         composition = {}
@@ -129,10 +129,12 @@ class Profiler:
             composition[name] = self._composition(blocks, positions)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
+        shown = sketch.shingle_hashes(_positions(visible, hashes))
         return Portrait(
             Profile(
                 views=tuple(views),
-                visible=_coarse_sketch(_positions(visible, hashes)) if visible else b"",
+                visible=sketch.sketch(shown, bins=sketch.COARSE_BINS) if len(shown) else b"",
+                visible_shingles=len(shown),
                 title=content.title,
                 headings=content.headings,
                 blocks=pack(
@@ -186,7 +188,3 @@ def _positions(
     if not blocks:
         return np.empty(0, dtype=np.uint64)
     return np.concatenate([hashes[block] for block in blocks])
-
-
-def _coarse_sketch(positions: npt.NDArray[np.uint64]) -> bytes:
-    return sketch.sketch(sketch.shingle_hashes(positions), bins=sketch.COARSE_BINS)

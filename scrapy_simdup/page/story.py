@@ -24,6 +24,8 @@ _THIN = 2
 _SCRIPT_PROSE = 100
 _PARAGRAPH = 60
 _OPENING = 30
+_PROBED = 200
+_SIGNS = re.compile(r"[\W_]+")
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 
 
@@ -61,6 +63,20 @@ def checked(text: str, tree: HtmlElement) -> Story:
     if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
         return Story("", on_page=False)
     return Story(text)
+
+
+def is_shown(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
+    """Whether a text is among what the page shows, where it could come from an `articleBody`.
+
+    trafilatura, too, reads those. The shell around an article that is there for search engines only
+    is the same on all pages, and not to be judged by.
+    """
+    if not _article_body(tree):
+        return True
+    lines = [_SIGNS.sub("", line) for line in text.split("\n")]
+    probes = [line[n : n + _OPENING] for line in lines for n in range(0, len(line), _PROBED)]
+    shown = _SIGNS.sub("", " ".join(block.text for block in blocks))
+    return 2 * sum(probe in shown for probe in probes) >= len(probes)
 
 
 def is_thin(text: str, blocks: Blocks, tree: HtmlElement) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 from lxml.html import HTMLParser, document_fromstring, tostring
 
-from scrapy_simdup.page.blocks import Block, Blocks, read_blocks
+from scrapy_simdup.page.blocks import Block, Blocks, carried_texts, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -320,7 +320,7 @@ def slow_blocks(body: Any) -> list[Block]:
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(st.lists(nodes, max_size=4), pieces_of_text)
 def test_the_walk_equals_the_slow_reference(children: list[Node], text: str | None) -> None:
     body = etree.Element("body")
@@ -333,7 +333,7 @@ def test_the_walk_equals_the_slow_reference(children: list[Node], text: str | No
     assert set(found.prose()) | set(found.headings()) <= set(found.visible())
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(nodes, max_size=4))
 def test_no_text_is_lost_or_shown_twice(children: list[Node]) -> None:
     body = etree.Element("body")
@@ -342,3 +342,31 @@ def test_no_text_is_lost_or_shown_twice(children: list[Node]) -> None:
     found = "".join("".join(block.text.split()) for block in read_blocks(body))
     etree.strip_elements(body, *SILENT, etree.Comment, with_tail=False)
     assert found == "".join("".join(body.itertext()).split())
+
+
+# ---- what a page carries beside its blocks -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("html", "carried"),
+    [
+        ("<p>shown</p>", []),
+        ("<svg><text>drawn</text></svg><math><mi>x</mi></math>", ["drawn", "x"]),
+        ("<img src=a.png alt='a heron'><noscript>no script</noscript>", ["a heron", "no script"]),
+        ("<textarea>typed</textarea><button>Send</button>", ["typed", "Send"]),
+        ("<iframe src='/map?of=1'></iframe>", ["/map?of=1"]),
+        (f'<script>var a = "{STORY[0]}", b = "short"</script>', [STORY[0]]),
+        (f'<script>var a = "{"x" * 500}"</script>', []),
+    ],
+)
+def test_what_is_carried_and_not_shown_is_known_of_all_the_same(
+    html: str, carried: list[str]
+) -> None:
+    tree = document_fromstring(f"<html><body>{html}</body></html>")
+    found = [" ".join(text.split()) for text in carried_texts(tree)]
+    assert sorted(filter(None, found)) == sorted(carried)
+
+
+def test_no_more_is_carried_than_200000_characters() -> None:
+    tree = document_fromstring("<body>" + f"<button>{'x' * 70_000}</button>" * 5)
+    assert sum(map(len, carried_texts(tree))) == 200_000

@@ -7,14 +7,17 @@ import random
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml.html import document_fromstring
 from material import story
 
+from scrapy_simdup.page.blocks import read_blocks
 from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
 from scrapy_simdup.page.fingerprint import Fingerprinter, text_digest
 from scrapy_simdup.page.simhash import hamming
@@ -319,6 +322,173 @@ def test_a_page_that_shows_the_story_it_carries_in_a_script_is_itself() -> None:
     assert text(shell(state(("short", "x" * 5000)))) == text(shell(""))
 
 
+def content(html: str) -> Content:
+    return EXTRACTOR.extract(html)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        shell(json_ld("\n\n".join(FERRY))),
+        shell(json_ld("\n\n".join(FERRY)) + state(VIOLIN)),
+        page(
+            f"<aside>{paragraphs(CONSENT)}</aside><div>Loading …</div>" + json_ld(" ".join(FERRY))
+        ),
+    ],
+)
+def test_what_is_shown_around_a_story_for_search_engines_is_not_to_be_judged_by(html: str) -> None:
+    found = content(html)
+    assert FERRY[0] in " ".join(found.main)
+    assert (found.prose, found.no_main) == ((), None)
+    assert found.title == "A page"
+
+
+def test_a_long_article_for_search_engines_only_leaves_its_shell_aside_as_well() -> None:
+    long = story("a long article", 700)
+    found = content(shell(json_ld(long)))
+    assert long.split()[-1] in " ".join(found.main)
+    assert found.prose == ()
+
+
+@pytest.mark.parametrize("words", [150, 700])
+def test_a_page_that_shows_the_article_that_search_engines_get_has_prose(words: int) -> None:
+    shown = tuple(story("an article", words).split("\n\n"))
+    listed = f"<ul><li>{'</li><li>'.join(shown)}</li></ul>"
+    for body in (paragraphs(shown), listed, f"<table><tr><td>{paragraphs(shown)}<td>x</table>"):
+        found = content(page(f"<main><h1>A</h1>{body}</main>" + json_ld("\n".join(shown))))
+        assert set(shown) <= set(found.prose)
+
+
+def test_the_prose_of_a_page_with_a_consent_layer_is_all_that_it_shows() -> None:
+    layer = f"<div class='layer'><h2>Your choice</h2>{paragraphs(CONSENT)}</div>"
+    found = content(
+        page(f"{layer}<div><section><h1>A story</h1>{paragraphs(FERRY)}</section></div>")
+    )
+    assert found.prose == ("Your choice", *CONSENT, "A story", *FERRY)
+    assert found.visible == ("Home", "News", *found.prose, "Printed by nobody, imprint")
+
+
+def test_a_story_in_an_aside_is_no_prose_and_does_not_leave_the_consent_text_alone() -> None:
+    """Else all pages with that layer would have the same prose."""
+    layer = f"<div class='layer'><h2>Your choice</h2>{paragraphs(CONSENT)}</div>"
+
+    def radio(story: tuple[str, ...]) -> Content:
+        return content(
+            page(f"{layer}<div><aside><h1>A story</h1>{paragraphs(story)}</aside></div>")
+        )
+
+    one, other = radio(FERRY), radio(VIOLIN)
+    assert one.main == FERRY
+    assert one.prose == other.prose
+    assert set(FERRY) <= set(one.visible)
+    assert set(one.visible) != set(other.visible)
+
+
+# ---- blocks, prose, cut off ----------------------------------------------------------------------
+
+
+def test_the_blocks_are_those_of_the_page_as_it_came() -> None:
+    """The extractor may take the tree to pieces, but not ours."""
+    html = page(
+        f"<main><h1>A</h1>{paragraphs(FERRY)}<table><tr><td>1<td>2</table><!-- c --><p>x<br>y</p></main>"
+        f"<aside>{paragraphs(CONSENT)}</aside><form>Name <input> <button>Send</button></form>"
+    )
+    found, blocks = content(html), read_blocks(document_fromstring(html))
+    assert found.visible[: len(blocks)] == blocks.visible()
+    assert found.prose == blocks.prose()
+    assert {"1", "2", "x y", "Name", *CONSENT, *FERRY} <= set(found.visible)
+    assert not {*CONSENT, "Home"} & set(found.prose)
+
+
+def test_headings_have_300_characters_together() -> None:
+    headings = "".join(f"<h1>{letter * 140}</h1>" for letter in "abcd")
+    found = content(page(headings + paragraphs(FERRY))).headings
+    assert found == ("a" * 140, "b" * 140, "c" * 20)
+    assert content(page(f"<h1>{'x' * 400}</h1><h1>no</h1>{paragraphs(FERRY)}")).headings == (
+        "x" * 300,
+    )
+    assert content(page(paragraphs(FERRY))).headings == ()
+
+
+WHOLE = article(FERRY)
+
+
+@pytest.mark.parametrize(
+    ("html", "cut_off"),
+    [
+        (WHOLE, False),
+        (WHOLE.upper(), False),
+        (WHOLE + "\n<!-- 0.3 s, from the cache -->\n\n", False),
+        (WHOLE.removesuffix("</html>"), False),
+        (WHOLE.removesuffix("</body></html>"), True),
+        (WHOLE.replace("</html>", "").replace("</body>", "</body"), True),
+        (WHOLE[: WHOLE.index(FERRY[2]) + 20], True),
+        (WHOLE[: WHOLE.index("<p>" + FERRY[2]) + 2], True),
+        (paragraphs(FERRY), False),
+        (paragraphs(FERRY) + "<", True),
+        (paragraphs(FERRY) + "<a href='/x", True),
+        ("\n".join(FERRY), False),
+        ("<body>" + paragraphs(FERRY), False),
+        ("<HTML><BODY>" + paragraphs(FERRY), True),
+        (" " * 3000 + "<html><body>" + paragraphs(FERRY), True),
+        (WHOLE.replace("</body>", "<script>" + "x = 1;" * 900 + "</script></body>"), False),
+    ],
+)
+def test_a_page_that_ends_in_the_middle_says_so(html: str, cut_off: bool) -> None:
+    assert content(html).cut_off is cut_off
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        paragraphs(FERRY),
+        "<p>" + "<p>".join(FERRY),
+        "<body>" + paragraphs(FERRY),
+        "<br><br>".join(FERRY),
+    ],
+)
+def test_a_page_without_html_has_prose_like_any_other(html: str) -> None:
+    assert text_digest("".join(content(html).prose)) == text_digest("".join(FERRY))
+    assert content(html).visible == content(html).prose
+
+
+TALE = story("tale", 250)
+PARTS = TALE.split("\n\n")
+CODE = "\n".join(f"def step_{n}(ferry): return ferry.move({n}, chain={7 * n})" for n in range(12))
+BODY = paragraphs(tuple(PARTS))
+LINKS = "<ul><li><a href='/'>Home</a></li><li><a href='/n'>News of the harbour</a></li></ul>"
+RENDERINGS = {
+    "article": page(f"<main><article><h1>T</h1>{BODY}<pre>{CODE}</pre></article></main>"),
+    "classes": f"<html><body class='article-page'><div id='menu' class='menu'>{LINKS}</div>"
+    f"<div id='content'><div class='article-body'><h1>T</h1>{BODY}<pre>{CODE}</pre></div></div>"
+    "<div id='footer' class='footer'><a href='/i'>Imprint</a></div></body></html>",
+    "layout table": f"<html><body><table><tr><td width=99>{LINKS}</td><td><font size=5>T</font>{BODY}"
+    f"<pre>{CODE}</pre></td></tr></table></body></html>",
+    "code in a table": page(
+        f"<main><h1>T</h1>{BODY}<table><tr><td><pre>{CODE}</pre></td></tr></table></main>"
+    ),
+    "list": page(
+        f"<main><h1>T</h1><ul><li>{'</li><li>'.join(PARTS)}</li></ul><pre>{CODE}</pre></main>"
+    ),
+    "menu behind": f"<html><body><div><h1>T</h1>{BODY}<pre>{CODE}</pre></div>{LINKS}</body></html>",
+    "span soup": "<html><body><div><div>T</div><div><span>"
+    + "</span></div><div><span>".join(PARTS)
+    + f"</span></div><div><code>{CODE}</code></div></div></body></html>",
+    "line breaks": f"<html><body><b>T</b><br><br>{'<br><br>'.join(PARTS)}<br><pre>{CODE}</pre>",
+}
+
+
+@pytest.mark.parametrize(("one", "other"), [*combinations(RENDERINGS, 2)])
+def test_a_text_under_two_templates_resembles_itself_in_a_view(one: str, other: str) -> None:
+    alike = []
+    for view in ("main", "prose"):
+        texts = [getattr(content(RENDERINGS[name]), view) for name in (one, other)]
+        made = [FINGERPRINTER.fingerprint("\n".join(blocks)) for blocks in texts]
+        if made[0] is not None and made[1] is not None:
+            alike.append(resemblance(made[0].sketch, made[1].sketch))
+    assert max(alike) >= 0.9
+
+
 # ---- pages without text, or with too much of everything -------------------------------------------
 
 
@@ -392,7 +562,7 @@ def test_whatever_comes_there_is_content_or_a_reason(html: str) -> None:
     found = content_or_reason(html)
     if isinstance(found, Content):
         assert found.main or found.prose
-        blocks = (*found.main, *found.prose, *found.visible, *found.headings)
+        blocks = (*found.main, *found.prose, *found.headings)
         assert all(block and not block.isspace() for block in blocks)
         assert (found.no_main is None) is bool(found.main)
     else:
@@ -432,8 +602,7 @@ def test_an_extractor_of_ones_own_gets_the_html(
     custom: Callable[[object], ContentExtractor],
 ) -> None:
     extractor = custom(lambda html: html.partition("<h1>")[2][:9])
-    content = extractor.extract(article(FERRY))
-    assert content == Content(
+    assert extractor.extract(article(FERRY)) == Content(
         ("A heading",), title="A page", headings=("A heading",), language="en"
     )
     assert extractor.identity["extractor"] == "my_extractors.extract"
@@ -449,7 +618,10 @@ def test_an_extractor_that_finds_nothing_leaves_no_text(
 def test_an_extractor_that_fails_is_told_with_its_exception(
     custom: Callable[[object], ContentExtractor],
 ) -> None:
-    for fails, kind in ((lambda html: {}["x"], KeyError), (lambda html: b"bytes", TypeError)):
+    for fails, kind in (
+        (lambda html: dict[str, str]()["x"], KeyError),
+        (lambda html: b"bytes", TypeError),
+    ):
         with pytest.raises(NoContent) as raised:
             custom(fails).extract(article(FERRY))
         assert raised.value.reason == "extraction_failed"
@@ -459,8 +631,8 @@ def test_an_extractor_that_fails_is_told_with_its_exception(
 def test_an_extractor_of_ones_own_may_read_what_libxml2_cannot(
     custom: Callable[[object], ContentExtractor],
 ) -> None:
-    content = custom(lambda html: "found").extract("<div>" * 50_000)
-    assert content == Content(("found",))
+    found = custom(lambda html: "found").extract("<div>" * 50_000)
+    assert found == Content(("found",))
 
 
 @pytest.mark.parametrize(
@@ -516,9 +688,15 @@ def test_a_text_that_is_a_small_part_of_the_page_does_not_stand_for_it(wrapper: 
     html = (
         f"<html><body><h1>A song</h1>{wrapper.format(song)}<div>{BOILERPLATE}</div></body></html>"
     )
-    with pytest.raises(NoContent) as caught:
-        ContentExtractor().extract(html)
-    assert caught.value.reason == "thin"
+    found = content(html)
+    assert (found.main, found.no_main) == ((), "thin")
+    assert found.prose == ("A song", song.replace("<br>", " "), story("on every page", 70))
+
+
+@pytest.mark.parametrize("tag", ["noscript", "textarea"])
+def test_a_page_that_shows_nothing_else_to_go_by_is_thin(tag: str) -> None:
+    hidden = f"<{tag}>{story('hidden', 300)}</{tag}>"
+    assert reason(f"<html><body><nav>{BOILERPLATE}</nav>{hidden}</body></html>") == "thin"
 
 
 def test_links_and_navigation_do_not_make_a_text_thin() -> None:

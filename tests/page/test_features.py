@@ -152,6 +152,14 @@ def test_han_the_dictionary_does_not_know_gives_bigrams() -> None:
     assert TOKENIZER.tokens("𠮷𠮶𠮵") == ["𠮷𠮶", "𠮶𠮵"]
 
 
+def test_a_run_longer_than_any_sentence_is_cut_in_pieces_and_loses_nothing() -> None:
+    short = "老城区的修伞匠今年七十三岁每天早上六点就把工具箱摆到桥头"
+    tokens = TOKENIZER.tokens(short * 100)
+    assert "".join(tokens) == short * 100
+    assert set(TOKENIZER.tokens(short)) <= set(tokens)
+    assert TOKENIZER.tokens("漢" * 2500 + " word " + "漢" * 3)[-2:] == ["word", "漢漢漢"]
+
+
 def test_no_language_gives_single_characters_only(
     texts: dict[str, tuple[str, str]],
 ) -> None:
@@ -174,7 +182,12 @@ def test_threads_share_one_dictionary_and_get_the_same_tokens(
 ) -> None:
     loaded = []
     load = features._load_jieba
-    monkeypatch.setattr(features, "_load_jieba", lambda: loaded.append(1) or load())
+
+    def counted() -> object:
+        loaded.append(1)
+        return load()
+
+    monkeypatch.setattr(features, "_load_jieba", counted)
     shared = Tokenizer()
     text = normalise(texts["zh-Hans"][0])
     results: list[list[str]] = []
@@ -239,7 +252,7 @@ def test_the_identity_names_all_that_changes_tokens() -> None:
 )
 def test_features_equal_the_slow_reference(tokens: list[str], weights: str, seed: int) -> None:
     hashes, weighed = features.features(tokens, weights, seed)
-    assert (hashes.dtype, weighed.dtype) == (np.uint64, np.float64)
+    assert (hashes.dtype.name, weighed.dtype.name) == ("uint64", "float64")
     found = dict(zip(hashes.tolist(), weighed.tolist(), strict=True))
     assert found == pytest.approx(slow_reference.weighted_features(tokens, weights, seed))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simdup.page.features import token_hashes
 from scrapy_simdup.page.sketch import (
+    COARSE_BINS,
     containment,
     resemblance,
     resemblance_many,
@@ -98,10 +99,35 @@ def test_many_resemblances_are_those_of_each() -> None:
 
 
 def test_a_sketch_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="256 bytes, got 128"):
+    with pytest.raises(ValueError, match=r"256 bytes and an array of \(1, 128\)"):
         resemblance(bytes(256), bytes(128))
-    with pytest.raises(ValueError, match="256 bytes, got 128"):
+    with pytest.raises(ValueError, match=r"128 bytes and an array of \(1, 256\)"):
         resemblance(bytes(128), bytes(256))
+    with pytest.raises(ValueError, match="0 bytes"):
+        resemblance(b"", b"")
+
+
+@quick
+@given(st.sets(words64, max_size=300), st.sampled_from([2, 16, 128]))
+def test_a_sketch_may_have_fewer_bins(hashes: set[int], bins: int) -> None:
+    smallest: dict[int, int] = {}
+    for value in sorted(hashes, reverse=True):
+        smallest[value * bins >> 64] = value % 15 + 1
+    values = [smallest.get(place, 0) for place in range(bins)]
+    made = sketch(uint64(list(hashes)), bins)
+    assert made == bytes(values[n] << 4 | values[n + 1] for n in range(0, bins, 2))
+
+
+def test_resemblance_is_estimated_from_coarse_sketches_too() -> None:
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(40):
+        hashes = rng.integers(0, 2**64, size=800, dtype=np.uint64)
+        a, b = (sketch(part, COARSE_BINS) for part in (hashes[:600], hashes[200:]))
+        assert len(a) == 64
+        found.append(resemblance(a, b))  # J = 400 / 800
+    assert statistics.mean(found) == pytest.approx(0.5, abs=0.03)
+    assert statistics.pstdev(found) < 0.07
 
 
 def edited(rng: random.Random, tokens: list[str], share: float) -> list[str]:
