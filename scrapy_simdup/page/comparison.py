@@ -346,6 +346,11 @@ class _Pair:
         own_shared = float((weight * (in_both & ~mine_common)).sum()) * tokens
         own_other = float((weight * (~in_both & ~mine_common)).sum()) * tokens
         mine = unpack(self._a.blocks)
+        if len(mine) == MAX_BLOCKS:
+            kept = theirs <= mine[-1]
+            theirs, theirs_common = theirs[kept], theirs_common[kept]
+        if not len(theirs):
+            return False
         their_other = float(np.mean(~np.isin(theirs, mine) & ~theirs_common)) * b.tokens
         same = max(shared - common, own_shared)
         other = min(differing, own_other, their_other)

@@ -52,6 +52,7 @@ _DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
+_UNFINISHED_TAG = re.compile(r"<[a-zA-Z/!][^<>]*\Z")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
@@ -224,10 +225,12 @@ def _cut(headings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_cut_off(html: str) -> bool:
-    end = html[-_TAIL:].lower()
-    if end.rfind("<") > end.rfind(">"):
+    """Whether a document stops within a tag, or opens `<html>` and ends neither that nor `<body>`."""
+    if _UNFINISHED_TAG.search(html, len(html) - _TAIL if len(html) > _TAIL else 0):
         return True
-    return "<html" in html[:_TAIL].lower() and "</html" not in end and "</body" not in end
+    if not any(tag in html[:_TAIL] for tag in ("<html", "<HTML")):
+        return False
+    return not any(tag in html for tag in ("</html", "</HTML", "</body", "</BODY"))
 
 
 def _callable_at(path: str) -> Callable[[str], str | None]:

@@ -1,0 +1,199 @@
+"""The rules of comparison where they need a store: what a host has in common, and the settings."""
+
+from __future__ import annotations
+
+import pytest
+from material import edited, story
+
+from scrapy_simdup import Detector
+
+SITE = "https://shop.example"
+MENU = "".join(
+    f'<li><a href="/{n}">Department {n} of the house</a></li>' for n in ("tea", "rope", "oil")
+)
+NOTICE = (
+    "<p>Our shop in the harbour lane is open from Monday to Saturday, and by appointment on Sunday "
+    f"mornings. Parcels leave the house every evening at six.</p><p>{story('notice', 80)}</p>"
+)
+
+
+def html(title: str, body: str, heading: str | None = None) -> str:
+    return (
+        f'<html lang="en"><head><title>{title}</title></head><body><nav><ul>{MENU}</ul></nav>'
+        f"<main><h1>{heading or title}</h1>{body}</main></body></html>"
+    )
+
+
+def offer(name: str, number: int) -> str:
+    return html(
+        f"Lamp {name} – The Wharf",
+        f"<p>Model {number}, {number % 90} watts, {number % 700} euros.</p>" + story_html("lamp"),
+        f"Lamp {name}",
+    )
+
+
+def story_html(seed: int | str, words: int = 200) -> str:
+    return "".join(f"<p>{part}</p>" for part in story(seed, words).split("\n\n"))
+
+
+class TestBoilerplateOfAHost:
+    def learn(self, detector: Detector, pages: int = 9) -> None:
+        for n in range(pages):
+            verdict = detector.check(
+                f"{SITE}/{n}", html(f"Word {n}", NOTICE + story_html(f"page {n}", 60))
+            )
+            assert verdict.kind == "unique"
+
+    def test_is_learned_from_kept_pages_and_then_no_evidence(self) -> None:
+        stubs = [html("Stub", NOTICE + f"<p>{story(f'stub {n}', 7)}</p>") for n in range(2)]
+        with Detector(None) as new:
+            new.check(f"{SITE}/a", stubs[0])
+            assert new.check(f"{SITE}/b", stubs[1]).kind == "near", "nothing is known of the host"
+        with Detector(None) as detector:
+            self.learn(detector)
+            detector.check(f"{SITE}/a", stubs[0])
+            verdict = detector.check(f"{SITE}/b", stubs[1])
+            assert verdict.kind == "unique"
+            assert verdict.near_miss is not None
+            assert verdict.near_miss.rule == "boilerplate"
+            assert verdict.near_miss.url == f"{SITE}/a"
+
+    def test_does_not_stand_in_the_way_of_a_copy(self) -> None:
+        with Detector(None) as detector:
+            self.learn(detector)
+            text = NOTICE + story_html("a page", 60)
+            detector.check(f"{SITE}/a", html("A page", text))
+            copy = detector.check(f"{SITE}/b", html("A page", text + "<p>Seen 17 times.</p>"))
+            assert (copy.kind, copy.duplicate_of) == ("near", f"{SITE}/a")
+
+    def test_is_that_of_one_host_only(self) -> None:
+        with Detector(None) as detector:
+            self.learn(detector)
+            stubs = [html("Stub", NOTICE + f"<p>{story(f'stub {n}', 7)}</p>") for n in range(2)]
+            detector.check("https://elsewhere.example/a", stubs[0])
+            assert detector.check("https://elsewhere.example/b", stubs[1]).kind == "near"
+
+    def test_a_page_of_nothing_else_is_skipped(self) -> None:
+        with Detector(None) as detector:
+            for n in range(9):
+                body = f"<h2>Notice</h2>{NOTICE}" + story_html(f"page {n}", 60)
+                detector.check(f"{SITE}/{n}", html("The Wharf", body))
+            verdict = detector.check(f"{SITE}/empty", html("The Wharf", f"<h2>Notice</h2>{NOTICE}"))
+            assert (verdict.kind, verdict.reason) == ("skipped", "boilerplate")
+            again = detector.check(f"{SITE}/empty2", html("The Wharf", f"<h2>Notice</h2>{NOTICE}"))
+            assert again.kind == "skipped", "it has not become a page that others duplicate"
+
+    def test_is_remembered_by_the_store(self, tmp_path: object) -> None:
+        path = f"{tmp_path}/store"
+        with Detector(path) as detector:
+            self.learn(detector)
+        with Detector(path) as detector:
+            stubs = [html("Stub", NOTICE + f"<p>{story(f'stub {n}', 7)}</p>") for n in range(2)]
+            detector.check(f"{SITE}/a", stubs[0])
+            assert detector.check(f"{SITE}/b", stubs[1]).kind == "unique"
+
+    def test_fingerprints_do_not_depend_on_it(self) -> None:
+        stub = html("Stub", NOTICE + f"<p>{story('stub', 30)}</p>")
+        found = []
+        for learned in (False, True):
+            with Detector(None) as detector:
+                if learned:
+                    self.learn(detector)
+                found.append(detector.check(f"{SITE}/a", stub).simhash)
+        assert found[0] == found[1]
+
+
+class TestSiblings:
+    def test_are_kept_by_default(self) -> None:
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/1", offer("Anna", 2041))
+            verdict = detector.check(f"{SITE}/2", offer("Berta", 3572))
+            assert verdict.kind == "unique"
+            assert verdict.near_miss is not None
+            assert verdict.near_miss.rule == "siblings"
+            again = detector.check(f"{SITE}/2?from=mail", offer("Berta", 3572) + " ")
+            assert again.duplicate_of == f"{SITE}/2"
+
+    def test_are_duplicates_on_request(self) -> None:
+        with Detector(None, keep_siblings=False) as detector:
+            detector.check(f"{SITE}/1", offer("Anna", 2041))
+            assert detector.check(f"{SITE}/2", offer("Berta", 3572)).kind == "near"
+
+    def test_fifty_of_one_template_are_fifty_pages(self) -> None:
+        names = [f"{a}{b}" for a in ("An", "Ber", "Cla", "Do", "El") for b in "abcdefghij"]
+        with Detector(None) as detector:
+            kinds = [
+                detector.check(f"{SITE}/{n}", offer(name, 1000 + 37 * n)).kind
+                for n, name in enumerate(names)
+            ]
+            assert kinds == ["unique"] * 50
+            copies = [
+                detector.check(f"{SITE}/{n}?copy", offer(name, 1000 + 37 * n) + " ").duplicate_of
+                for n, name in enumerate(names)
+            ]
+            assert copies == [f"{SITE}/{n}" for n in range(50)]
+
+
+class TestThePaper:
+    def test_has_no_verification_and_no_rules(self) -> None:
+        with Detector(None, preset="paper") as detector:
+            assert detector.config.max_distance == 3
+            assert detector.config.views == ("main",)
+            detector.check(f"{SITE}/1", offer("Anna", 2041))
+            verdict = detector.check(f"{SITE}/2", offer("Anna", 2041).replace("euros", "pounds"))
+            assert (verdict.kind, verdict.rule, verdict.view) == ("near", "distance", "main")
+
+    def test_explicit_options_win(self) -> None:
+        with Detector(None, preset="paper", views=["main", "prose"], weights="log") as detector:
+            assert detector.config.views == ("main", "prose")
+            assert (detector.config.weights, detector.config.max_distance) == ("log", 3)
+
+
+class TestWhatTheVerdictSays:
+    def test_of_a_near_duplicate(self) -> None:
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/a", text=story("tale"))
+            verdict = detector.check(f"{SITE}/b", text=edited(story("tale"), 1))
+            assert (verdict.rule, verdict.view) == ("resemblance", "main")
+            assert verdict.length_ratio == pytest.approx(1.0, abs=0.05)
+            assert 0.7 <= verdict.resemblance <= verdict.containment <= 1.0
+
+    def test_of_a_page_that_is_part_of_another(self) -> None:
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/chapter", text=story("chapter", 300))
+            book = "\n\n".join(story(part, 150) for part in ("chapter two", "end"))
+            verdict = detector.check(
+                f"{SITE}/more", text=story("chapter", 300) + "\n\n" + book[:700]
+            )
+            assert verdict.kind == "unique"
+            assert verdict.near_miss is not None
+            assert verdict.near_miss.rule == "containment"
+            assert verdict.near_miss.length_ratio < 0.85
+            assert verdict.near_miss.containment >= 0.9
+
+    def test_of_a_page_that_was_cut_off(self) -> None:
+        whole = html("A tale", story_html("tale", 300))
+        with Detector(None) as detector:
+            assert not detector.check(f"{SITE}/a", whole).cut_off
+            verdict = detector.check(f"{SITE}/b", whole[: len(whole) - 60])
+            assert verdict.cut_off
+            assert verdict.duplicate_of == f"{SITE}/a"
+
+    def test_of_the_same_blocks_in_another_order(self) -> None:
+        parts = story("tale", 300).split("\n\n")
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/a", text="\n\n".join(parts))
+            verdict = detector.check(f"{SITE}/b", text="\n\n".join(reversed(parts)))
+            assert (verdict.kind, verdict.reason, verdict.rule) == ("exact", "text", "same_text")
+
+
+class TestManyCandidates:
+    def test_only_the_most_similar_are_compared_in_full(self, monkeypatch) -> None:
+        from scrapy_simdup import decision
+
+        monkeypatch.setattr(decision, "MAX_COMPARED", 5)
+        with Detector(None, min_resemblance=0.99) as detector:
+            for n in range(12):
+                detector.check(f"{SITE}/{n}", text=edited(story("tale"), n))
+            verdict = detector.check(f"{SITE}/x", text=edited(story("tale"), 7) + " x")
+            assert verdict.duplicate_of == f"{SITE}/7"
