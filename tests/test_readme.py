@@ -11,8 +11,8 @@ import pytest
 from scrapy_simdup import crawlstats, verdict
 from scrapy_simdup.auditlog import FIELDS
 from scrapy_simdup.config import option_docs
-from scrapy_simdup.page.comparison import RULES
 from scrapy_simdup.downloadermiddleware import OVERRIDE_KEY, VERDICT_KEY
+from scrapy_simdup.page.comparison import RULES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
