@@ -52,7 +52,7 @@ _DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
 _QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
-_UNFINISHED_TAG = re.compile(r"<[a-zA-Z/!][^<>]*\Z")
+_UNFINISHED_TAG = re.compile(r"<(?:[a-zA-Z/!][^<>]*)?\Z")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
