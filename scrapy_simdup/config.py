@@ -160,7 +160,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _views(value: Any) -> tuple[str, ...]:
-    what = "main, or main and prose"
+    what = "main, or main and prose (a list, or main,prose)"
     try:
         names = _names(value)
     except _Wrong:

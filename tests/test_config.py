@@ -62,7 +62,7 @@ WRONG = {
     "min_tokens": ([0, -1, 100_001, 1.5, "many", None, True], "a whole number from 1 to 100000"),
     "views": (
         [None, "", [], ["prose"], ["main", "text"], 5, True],
-        "main, or main and prose",
+        "main, or main and prose (a list, or main,prose)",
     ),
     "keep_siblings": ([None, "maybe", 2, []], "True or False"),
     "expected_pages": (

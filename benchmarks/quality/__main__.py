@@ -9,7 +9,7 @@ Template siblings are made by benchmarks/siblings.py. The report goes to `--out`
 quality.svg, and is written again after every part of the grid; texts that were extracted and
 figures that are known are kept in `--cache`, so that a second run is short.
 
-`--check` compares the lab, which judges in memory, with the `Detector`, page by page.
+`--check` compares the lab, which judges in memory, with the `Detector`: all counts must be equal.
 """
 
 from __future__ import annotations
@@ -224,7 +224,18 @@ def main() -> None:
         sets = [pages for pages in page_sets(arguments) if pages.name in names]
         check(sets, arguments.data, arguments.cache)
         return
-    Grid(arguments, " ".join(["python benchmarks/quality", *sys.argv[1:]])).run()
+    Grid(arguments, command(arguments)).run()
+
+
+def command(arguments: argparse.Namespace) -> str:
+    """The command for the whole report, with folders of the reader's own."""
+    words = ["python benchmarks/quality --data DIR"]
+    if arguments.held_out is not None:
+        words.append("--held-out DIR")
+    for option, names in (("--leave-out", arguments.leave_out), ("--apart", arguments.apart)):
+        if names:
+            words.append(" ".join((option, *names)))
+    return " ".join((*words, "--out docs"))
 
 
 if __name__ == "__main__":

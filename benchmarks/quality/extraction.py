@@ -31,7 +31,7 @@ PACKAGE: Final = "package"
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A page after extraction; `content` is None where there is none, and `reason` says why."""
+    """A page after extraction, which took `seconds` of processor time; `content` is None where there is none, and `reason` says why."""
 
     body_digest: bytes
     seconds: float
@@ -155,14 +155,14 @@ def _extractor(source: str) -> ContentExtractor:
 def _extract(extractor: ContentExtractor, html: str) -> Extracted:
     body = html.encode("utf-8", "surrogatepass")
     digest = body_digest(body)
-    started = time.perf_counter()
+    started = time.process_time()
     if len(body) > Config().max_body_bytes or not body.strip():
         return Extracted(digest, 0.0, None, "body")
     try:
         found = extractor.extract(html)
     except NoContent as error:
-        return Extracted(digest, time.perf_counter() - started, None, error.reason)
-    return Extracted(digest, time.perf_counter() - started, found)
+        return Extracted(digest, time.process_time() - started, None, error.reason)
+    return Extracted(digest, time.process_time() - started, found)
 
 
 def _read_otherwise(page: Extracted, reading: Callable[[Content], Content]) -> Extracted:

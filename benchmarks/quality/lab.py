@@ -79,7 +79,7 @@ _CHINESE_STOP_WORDS: Final = (
 class Result:
     """What a variant makes of a set of pages.
 
-    `seconds` is for all that follows extraction, `profile_bytes` what is kept of all `profiles`.
+    `seconds` of processor time are for all that follows extraction, `profile_bytes` what is kept of all `profiles`.
     """
 
     counts: Counts
@@ -135,9 +135,9 @@ class LabTokenizer(features.Tokenizer):
         if new:
             if self._han != "bigrams":
                 self._jieba()
-            started = time.perf_counter()
+            started = time.process_time()
             self.words.update(zip(new, self._cut(new), strict=True))
-            self._seconds += time.perf_counter() - started
+            self._seconds += time.process_time() - started
             self._characters += sum(map(len, new))
         known = sum(map(len, runs)) - sum(map(len, new))
         if known:
@@ -172,18 +172,18 @@ class Tokens:
     def hashes(
         self, han: str, blocks: Sequence[str], make: Callable[[Sequence[str]], list[Hashes]]
     ) -> list[Hashes]:
-        started = time.perf_counter()
+        started = time.process_time()
         key = han, xxhash.xxh3_128_digest("\n".join(blocks).encode("utf-8", "surrogatepass"))
         if key in self._known:
             found, seconds = self._known[key]
-            self.saved += seconds - (time.perf_counter() - started)
+            self.saved += seconds - (time.process_time() - started)
             return found
         tokenizer = self._tokenizers[han]
-        saved, started = tokenizer.saved, time.perf_counter()
+        saved, started = tokenizer.saved, time.process_time()
         made = make(blocks)
         cut = tokenizer.saved - saved
         self.saved += cut
-        self._known[key] = made, time.perf_counter() - started + cut
+        self._known[key] = made, time.process_time() - started + cut
         return made
 
     def save(self) -> None:
@@ -283,12 +283,12 @@ class Profiling:
     def profiled(self, content: Content) -> Profiled:
         """Make the profile of a page; features, weights and sketch are the package's."""
         portrait, reason = None, ""
-        saved, started = self._tokens.saved, time.perf_counter()
+        saved, started = self._tokens.saved, time.process_time()
         try:
             portrait = self.profiler.portrait(content)
         except Unfit as unfit:
             reason = str(unfit)
-        seconds = time.perf_counter() - started + self._tokens.saved - saved
+        seconds = time.process_time() - started + self._tokens.saved - saved
         return Profiled(portrait, reason, seconds)
 
     def derived(self, base: Profiled, content: Content | None) -> Profiled:
@@ -303,15 +303,15 @@ class Profiling:
             texts: list[str] = []
             if self._variant.feature == _CHARACTERS:
                 texts = features.normalise_blocks(getattr(content, view.name))
-            begin = time.perf_counter()
+            begin = time.process_time()
             self._package.fingerprint_hashes(positions)
-            middle = time.perf_counter()
+            middle = time.process_time()
             made = self._fingerprinter.fingerprint_hashes(positions)
             assert made is not None
             value = made.simhash
             if texts:
                 value = self._fingerprinter.weighed(_character_hashes(texts))
-            seconds += time.perf_counter() - middle - (middle - begin)
+            seconds += time.process_time() - middle - (middle - begin)
             views.append(
                 msgspec.structs.replace(
                     view, simhash=value, sketch=made.sketch, shingles=made.shingles
@@ -611,7 +611,7 @@ def _verdicts(
     """What is said of every page, None where it cannot be judged; and the seconds that took."""
     store: Any = MemoryStore(variant, len(found))
     config = variant.config
-    started = time.perf_counter()
+    started = time.process_time()
     verdicts = []
     for doc, page, reading in zip(pages.docs, found, profiled, strict=True):
         url = url_of(pages, doc["id"])
@@ -622,4 +622,4 @@ def _verdicts(
             assert page.content is not None
             analysis = Analysis(reading.portrait, page.content.language, b"")
         verdicts.append(LabDecision(seen, analysis, config, "", profiler, variant=variant)(store))
-    return verdicts, time.perf_counter() - started
+    return verdicts, time.process_time() - started

@@ -111,23 +111,33 @@ _MAIN_ONLY: Final = ("main",)
 CUTS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
+def _named(label: str) -> Row:
+    """The default, in a table of its neighbours."""
+    return Row(f"**{label}: default**", DEFAULT.variant)
+
+
 def _distances() -> tuple[Row, ...]:
     default = Config().max_distance
     return tuple(
-        DEFAULT if k == default else _row(f"k = {k}", max_distance=k) for k in range(3, 12)
+        _named(f"k = {k}") if k == default else _row(f"k = {k}", max_distance=k)
+        for k in range(3, 12)
     )
 
 
 def _cuts() -> tuple[Row, ...]:
     default = Config().min_resemblance
-    rows = [DEFAULT if cut == default else _row(f"{cut}", min_resemblance=cut) for cut in CUTS]
+    rows = [
+        _named(f"{cut}") if cut == default else _row(f"{cut}", min_resemblance=cut) for cut in CUTS
+    ]
     return (*rows, _row("none", min_resemblance=None))
 
 
 def _lengths() -> tuple[Row, ...]:
     default = Config().min_tokens
     return tuple(
-        DEFAULT if length == default else _row(f"{length} tokens", min_tokens=length)
+        _named(f"{length} tokens")
+        if length == default
+        else _row(f"{length} tokens", min_tokens=length)
         for length in (10, 20, 30, 50, 100)
     )
 
@@ -138,7 +148,7 @@ PARTS: Final = Table(
     (
         DEFAULT,
         PAPER,
-        _row("all rules (verification, title and number rules, host memory), main text only",
+        _row("all of the below but verification; main text only",
              {"agrees_with_main": 0, "agrees_with_prose": 0, "contradicts_prose": 0,
               "same_title": 0, "other_title": 0, "length_ratio": 0},
              host_memory=False, keep_siblings=False, views=_MAIN_ONLY),
@@ -168,7 +178,7 @@ TABLES: Final = (
         "extractors",
         "text of a page",
         (
-            DEFAULT,
+            _named("two views: main text, prose"),
             _row("main view of the package", views=_MAIN_ONLY),
             _row("prose", extractor="prose", views=_MAIN_ONLY),
             _row("all visible text", extractor="visible text", views=_MAIN_ONLY),
@@ -186,7 +196,7 @@ TABLES: Final = (
         "features",
         "feature, weight",
         (
-            DEFAULT,
+            _named("words, sqrt"),
             *(_row(f"words, {weights}", weights=weights) for weights in ("tf", "log", "binary")),
             _row("words without stop words, sqrt", feature="words, no stop words"),
             _row("word pairs, sqrt", feature="word pairs"),
@@ -199,7 +209,7 @@ TABLES: Final = (
         "chinese",
         "Han text is cut into",
         (
-            DEFAULT,
+            _named("words by jieba"),
             _row("words by rjieba", han="rjieba"),
             _row("character bigrams", han="bigrams"),
         ),
@@ -209,7 +219,7 @@ TABLES: Final = (
         "sketches",
         "sketch",
         (
-            DEFAULT,
+            _named("512 bins × 4 bits (256 bytes), shingles of 8"),
             _row("256 bins × 4 bits (128 bytes)", sketch="256×4"),
             _row("128 bins × 8 bits (128 bytes)", sketch="128×8"),
             _row("128 bins × 4 bits (64 bytes)", sketch="128×4"),

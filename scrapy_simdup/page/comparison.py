@@ -9,8 +9,9 @@ ablation in docs/quality.md.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -78,6 +79,9 @@ THRESHOLDS: Final = Thresholds()
 
 # Four standard errors of the sketches' estimate.
 _MARGIN = 0.1
+
+
+Words: TypeAlias = "Counter[str]"
 
 
 class Criteria(Protocol):
@@ -358,11 +362,12 @@ class _Pair:
 
     # ---- names and numbers -----------------------------------------------------------------------
 
-    def _differences(self) -> list[tuple[set[str], set[str]]]:
+    def _differences(self) -> list[tuple[Words, Words]]:
         """The words that only one of the pages has, in the titles and, if both have some, in the
         headings; empty unless each side has a word of its own in all of them.
 
-        A heading that many pages of the host share names the site, not the page.
+        How often a word occurs counts: "4 x 50 mm, 50 pieces" is not "4 x 30 mm, 50 pieces". A
+        heading that many pages of the host share names the site, not the page.
         """
         pairs = [(_words(self._a.title), _words(self._b.title))]
         mine, theirs = self._own_headings(self._a), self._own_headings(self._b)
@@ -373,12 +378,12 @@ class _Pair:
         differences = [(one - other, other - one) for one, other in pairs]
         return differences if all(one and other for one, other in differences) else []
 
-    def _own_headings(self, page: Profile) -> set[str]:
+    def _own_headings(self, page: Profile) -> Words:
         headings = page.headings
         if self._common is not None and headings:
             known = self._common(block_hashes([*map(normalise, headings)], self._portrait.seed))
             headings = tuple(h for h, common in zip(headings, known, strict=True) if not common)
-        return set().union(*map(_words, headings))
+        return _words(" ".join(headings))
 
     def _names_differ(self) -> bool:
         """Whether the pages call themselves by other words, not only by other numbers."""
@@ -390,13 +395,16 @@ class _Pair:
     def _text_lacks_the_name(self, name: str) -> bool:
         """Whether a text is the same only because it misses what the pages are about.
 
-        Then they have other headings, and more to say than this view has of it.
+        Then they have other headings, and more to say than this view has of it. Where the headings
+        differ in numbers only, what more they say must be there to see.
         """
-        if not self._same_site or len(self._differences()) < 2 or not self._names_differ():
+        if not self._same_site or len(self._differences()) < 2:
             return False
         other = PROSE if name == MAIN else MAIN
         a, b = self._a.view(other), self._b.view(other)
-        return a is None or b is None or a.digest != b.digest
+        if a is None or b is None:
+            return self._names_differ()
+        return a.digest != b.digest
 
     def _are_siblings(self) -> bool:
         """Whether two pages of a template differ in name and number: two offers, not one.
@@ -428,9 +436,9 @@ def _plain(text: str | None) -> str:
     return normalise(text or "")
 
 
-def _words(text: str | None) -> set[str]:
-    return set(_WORD.findall(_plain(text)))
+def _words(text: str | None) -> Words:
+    return Counter(_WORD.findall(_plain(text)))
 
 
-def _has_word(words: set[str]) -> bool:
+def _has_word(words: Words) -> bool:
     return any(not _DIGIT.search(word) for word in words)
