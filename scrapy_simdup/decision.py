@@ -95,21 +95,26 @@ class Decision:
         )
 
     def _by_text(self, txn: PageTransaction, page_id: int | None, analysis: Analysis) -> Verdict:
-        if self._is_boilerplate(txn, analysis.portrait):
-            return Verdict(
-                kind="skipped", reason="boilerplate", title=analysis.portrait.profile.title
-            )
         refused: tuple[Record, Comparison] | None = None
+        boilerplate = self._is_boilerplate(txn, analysis.portrait)
         for original_id, original in self._most_similar(txn, analysis.portrait.profile):
             comparison = self._compare(txn, analysis, original)
-            if comparison.near:
-                reason = "text" if comparison.rule == "same_text" else "simhash"
-                record = self._record(analysis)
+            same_text = comparison.rule == "same_text"
+            if comparison.near and (same_text or not boilerplate):
                 return self._duplicate(
-                    txn, page_id, record, original_id, original, reason, comparison
+                    txn,
+                    page_id,
+                    self._record(analysis),
+                    original_id,
+                    original,
+                    "text" if same_text else "simhash",
+                    comparison,
                 )
-            if refused is None and comparison.rule != "distance":
+            if refused is None and not comparison.near and comparison.rule != "distance":
                 refused = original, comparison
+        if boilerplate:
+            title = analysis.portrait.profile.title
+            return Verdict(kind="skipped", reason="boilerplate", title=title)
         return self._unique(txn, page_id, analysis, refused)
 
     def _revisit(self, txn: PageTransaction, page_id: int, former: Record) -> Verdict | None:
@@ -240,6 +245,10 @@ class Decision:
             last_seen=now,
             crawl=self.crawl,
         )
+        if self.analysis is not None and record.title != original.title:
+            # A near-duplicate of another title may be another page of a template: what they share
+            # is learned, or the first page would stand for all of them for ever.
+            txn.learn_blocks(self._host, self.analysis.portrait.own_blocks())
         if page_id is not None or txn.find(self.page.key) is None:
             txn.put(alias, page_id)  # else: a second copy of an item on one page
         return Verdict(
@@ -276,7 +285,10 @@ class Decision:
             return txn.common_blocks(host, blocks)
 
         def shingles(view: str) -> npt.NDArray[np.uint64] | None:
-            texts = unpack_texts(other.text).get(view)
+            try:
+                texts = unpack_texts(other.text).get(view)
+            except ValueError:  # damaged; the sketches are still there
+                return None
             return None if texts is None else self.profiler.shingles(texts)
 
         return compare_profiles(
@@ -348,6 +360,9 @@ def _view(profile: Profile, name: str) -> View:
 
 def _host(url: str) -> str:
     try:
-        return urlsplit(url).netloc.lower()
+        parts = urlsplit(url)
+        port = parts.port
     except ValueError:  # no URL that could be requested
         return url
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"

@@ -43,6 +43,7 @@ _NAVIGATION = frozenset(("nav", "header", "footer", "aside", "menu"))
 # Strings of scripts that may be text: at least 40 characters without a quote in them.
 _STRING = re.compile(r"""["'`]([^"'`]{40,})""")
 _MAX_CARRIED = 200_000
+_MAX_STRING = 20_000
 
 
 class Block(NamedTuple):
@@ -89,14 +90,14 @@ def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
 
     Texts of drawings, formulas, templates and controls, alternatives to images and scripts, frames,
     and strings in scripts that read like prose. Nobody can judge a page by it; but two pages that
-    differ in it are not the same, however alike their blocks are. At most 200,000 characters.
+    differ in it are not the same, however alike their blocks are. At most 200,000 characters, and 20,000 of one text.
     """
     texts: list[str] = []
     left = _MAX_CARRIED
     for element in tree.iter(*_CARRIERS):
         for text in _carried_by(element):
-            texts.append(text[:left])
-            left -= len(text)
+            texts.append(text[: min(left, _MAX_STRING)])
+            left -= len(texts[-1])
             if left <= 0:
                 return tuple(texts)
     return tuple(texts)

@@ -61,8 +61,10 @@ class Thresholds:
     """Where the prose matches, main text or all that is shown must resemble so much."""
     contradicts_prose: float = 0.2
     """Main texts that resemble less than this outweigh a match of the prose."""
-    other_title: float = 0.6
-    """Where a text is the same under another title, all that is shown must resemble so much."""
+    same_title: float = 0.6
+    """Where a text is the same, the blocks of all that is shown must resemble so much."""
+    other_title: float = 0.7
+    """The same, where the title is another one."""
     visible_containment: float = 0.3
     """So much of what the one page shows or carries must be on the other, whatever matches."""
     contained: float = 0.9
@@ -215,11 +217,16 @@ class _Pair:
         a, b = self._a.view(name), self._b.view(name)
         assert a is not None
         assert b is not None
-        measured = self._counted_out(name, a, b, measure(a, b, name))
+        measured = measure(a, b, name)
         near, rule = self._rule(name, a, b, measured)
+        if near or rule == "resemblance":
+            counted = self._counted_out(name, measured)
+            if counted is not measured:
+                measured = counted
+                near, rule = self._rule(name, a, b, measured)
         return replace(measured, near=near, rule=rule)
 
-    def _counted_out(self, name: str, a: View, b: View, measured: Comparison) -> Comparison:
+    def _counted_out(self, name: str, measured: Comparison) -> Comparison:
         """The same figures from the shingles themselves, if they are there and could matter."""
         least, estimate = self._criteria.min_resemblance, measured.resemblance
         if self._exact is None or least is None or estimate is None or estimate < least - _MARGIN:
@@ -249,7 +256,7 @@ class _Pair:
             return False, "resemblance"
         if self._shows_something_else():
             return False, "other_view"
-        if not (same_text and self._surroundings_agree()):
+        if not (same_text and self._surroundings_agree(name)):
             if not self._other_view_agrees(name):
                 return False, "other_view"
             if self._is_contained(measured):
@@ -290,16 +297,18 @@ class _Pair:
         others = [alike for alike in (main, shown) if alike is not None]
         return not others or max(others) >= self._limits.agrees_with_prose
 
-    def _surroundings_agree(self) -> bool:
-        """The same, where the text is the same in other surroundings.
+    def _surroundings_agree(self, name: str) -> bool:
+        """Whether two pages with the same text agree in what else they show, in whatever order.
 
-        A title says more than menus then, in whatever order they are. But a prose that both have
-        must agree: the same terms and conditions may be the main text of many pages.
+        And in prose, if both have it: the same terms and conditions may be the main text of many
+        pages. A main text may well be another choice of the same prose.
         """
-        if _plain(self._a.title) != _plain(self._b.title):
-            shown = self._visible_alike()
-            return shown is None or shown >= self._limits.other_title
-        return self._view_alike(PROSE) is None or self._other_view_agrees(MAIN)
+        a, b = self._a.visible_blocks, self._b.visible_blocks
+        same_title = _plain(self._a.title) == _plain(self._b.title)
+        least = self._limits.same_title if same_title else self._limits.other_title
+        if a and b and resemblance(a, b) < least:
+            return False
+        return name == PROSE or self._view_alike(PROSE) is None or self._other_view_agrees(MAIN)
 
     def _shows_something_else(self) -> bool:
         """Whether most of what either page shows or carries is not on the other one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 Unfit = Literal["no_features", "too_short", "too_uniform"]
 
 DIGEST_BYTES = 16
+
+_DIGIT = re.compile(r"\d")
+_BESIDE_SIGNS = re.compile(r"(?<!\w) | (?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +136,21 @@ def text_digest(text: str, seed: int = 0) -> bytes:
 def blocks_digest(blocks: Iterable[str], seed: int = 0) -> bytes:
     """16 bytes that are equal for the same normalised blocks, in whatever order.
 
-    blake2b, keyed by `seed`, of the distinct blocks without white space: a menu or a list that is
-    sorted otherwise on the next visit does not make another text. Raises ValueError for a seed
-    outside 0 … 2**64 - 1.
+    blake2b, keyed by `seed`: a menu or a list that is sorted otherwise on the next visit does not
+    make another text. Blocks with digits, and those that occur more than once, keep their order: of
+    a table of results it is part of what it says. Raises ValueError for a seed outside
+    0 … 2**64 - 1.
     """
-    distinct = sorted({features.compact(block) for block in blocks})
-    return body_digest("\n".join(distinct).encode(), seed)
+    compacted = [_compact(block) for block in blocks]
+    often = Counter(compacted)
+    ordered = [block for block in compacted if often[block] > 1 or _DIGIT.search(block)]
+    free = sorted(set(compacted).difference(ordered))
+    return body_digest("\n".join((*free, "\n", *ordered)).encode(), seed)
+
+
+def _compact(block: str) -> str:
+    """A block without the white space beside signs, which markup adds and takes away."""
+    return _BESIDE_SIGNS.sub("", block)
 
 
 def body_digest(body: bytes, seed: int = 0) -> bytes:

@@ -36,6 +36,7 @@ RULES = "1"
 
 # A word with a digit, in whatever script; Han and kana run on without spaces and are no part of it.
 # The look-behind keeps it from being tried over one long word again and again.
+_SLICE = 10_000
 _LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 _NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
 
@@ -135,6 +136,7 @@ class Profiler:
                 views=tuple(views),
                 visible=sketch.sketch(shown, bins=sketch.COARSE_BINS) if len(shown) else b"",
                 visible_shingles=len(shown),
+                visible_blocks=self._blocks_sketch(visible, hashes) if visible else b"",
                 title=content.title,
                 headings=content.headings,
                 blocks=pack(
@@ -171,11 +173,23 @@ class Profiler:
             positions,
         )
 
+    def _blocks_sketch(
+        self, blocks: Sequence[str], hashes: Mapping[str, npt.NDArray[np.uint64]]
+    ) -> bytes:
+        """A coarse sketch of the shingles inside of blocks; a short block is one of its own."""
+        distinct = dict.fromkeys(blocks)
+        long = [block for block in distinct if len(hashes[block]) > sketch.SHINGLE_SIZE]
+        short = [block for block in distinct if 0 < len(hashes[block]) <= sketch.SHINGLE_SIZE]
+        parts = [sketch.shingle_hashes(hashes[block]) for block in long]
+        parts.append(features.token_hashes(short, self._fingerprinter.seed))
+        return sketch.sketch(np.concatenate(parts), bins=sketch.COARSE_BINS)
+
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
         found = {
             number.lstrip("0")  # 02.09. is 2.9.
-            for blocks in readings
-            for number in _NUMBER.findall("\n".join(blocks))
+            for block in {block for blocks in readings for block in blocks}
+            for start in range(0, len(block), _SLICE)  # each search holds the interpreter's lock
+            for number in _NUMBER.findall(block[start : start + _SLICE])
         }
         hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
         return pack(upper_half(hashes), MAX_NUMBERS)

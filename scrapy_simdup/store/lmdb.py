@@ -236,6 +236,7 @@ class _LmdbTransaction:
         self._txn = txn
         self._dbs = databases
         self._tables = tables
+        self._memories: dict[bytes, HostMemory] = {}
 
     def get(self, page_id: int) -> Record:
         raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
@@ -286,13 +287,13 @@ class _LmdbTransaction:
             self._txn.put(key, memory.encode(), db=self._dbs.hosts)
 
     def _memory(self, host: str, key: bytes) -> HostMemory:
-        raw = self._txn.get(key, db=self._dbs.hosts)
-        if raw is None:
-            return HostMemory()
-        try:
-            return HostMemory.decode(bytes(raw))
-        except ValueError as error:
-            raise self._damaged(f"memory of host {host!r}", error) from error
+        if key not in self._memories:  # asked for again and again in one decision
+            raw = self._txn.get(key, db=self._dbs.hosts)
+            try:
+                self._memories[key] = HostMemory() if raw is None else HostMemory.decode(bytes(raw))
+            except ValueError as error:
+                raise self._damaged(f"memory of host {host!r}", error) from error
+        return self._memories[key]
 
     def _damaged(self, what: str, error: Exception) -> StoreError:
         return StoreError(
