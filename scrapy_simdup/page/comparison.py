@@ -67,6 +67,8 @@ class Thresholds:
     """The same, where the title is another one."""
     visible_containment: float = 0.3
     """So much of what the one page shows or carries must be on the other, whatever matches."""
+    site_containment: float = 0.75
+    """The same on one site, of blocks in whatever order: there the templates are no excuse."""
     contained: float = 0.9
     length_ratio: float = 0.85
     """Refused: so much of the shorter text is in the longer, and the lengths differ by more than
@@ -311,11 +313,20 @@ class _Pair:
         return name == PROSE or self._view_alike(PROSE) is None or self._other_view_agrees(MAIN)
 
     def _shows_something_else(self) -> bool:
-        """Whether most of what either page shows or carries is not on the other one."""
+        """Whether too little of what either page shows or carries is on the other one.
+
+        Of the smaller page, since a print version lacks the menus. The same introduction above two
+        lists of links is found out here.
+        """
+        a, b = self._a, self._b
         shown = self._visible_alike()
         if shown is None:
             return False
-        common = containment(shown, self._a.visible_shingles, self._b.visible_shingles)
+        if self._same_site and a.visible_blocks and b.visible_blocks:
+            shown = resemblance(a.visible_blocks, b.visible_blocks)
+            common = containment(shown, a.block_shingles, b.block_shingles)
+            return common < self._limits.site_containment
+        common = containment(shown, a.visible_shingles, b.visible_shingles)
         return common < self._limits.visible_containment
 
     def _is_contained(self, measured: Comparison) -> bool:

@@ -131,12 +131,14 @@ class Profiler:
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
         shown = sketch.shingle_hashes(_positions(visible, hashes))
+        inside = self._shingles_inside(visible, hashes)
         return Portrait(
             Profile(
                 views=tuple(views),
                 visible=sketch.sketch(shown, bins=sketch.COARSE_BINS) if len(shown) else b"",
                 visible_shingles=len(shown),
-                visible_blocks=self._blocks_sketch(visible, hashes) if visible else b"",
+                visible_blocks=sketch.sketch(inside, bins=sketch.COARSE_BINS) if visible else b"",
+                block_shingles=len(inside),
                 title=content.title,
                 headings=content.headings,
                 blocks=pack(
@@ -173,16 +175,16 @@ class Profiler:
             positions,
         )
 
-    def _blocks_sketch(
+    def _shingles_inside(
         self, blocks: Sequence[str], hashes: Mapping[str, npt.NDArray[np.uint64]]
-    ) -> bytes:
-        """A coarse sketch of the shingles inside of blocks; a short block is one of its own."""
+    ) -> npt.NDArray[np.uint64]:
+        """The hashes of the distinct shingles inside of blocks; a short block is one of its own."""
         distinct = dict.fromkeys(blocks)
         long = [block for block in distinct if len(hashes[block]) > sketch.SHINGLE_SIZE]
         short = [block for block in distinct if 0 < len(hashes[block]) <= sketch.SHINGLE_SIZE]
         parts = [sketch.shingle_hashes(hashes[block]) for block in long]
         parts.append(features.token_hashes(short, self._fingerprinter.seed))
-        return sketch.sketch(np.concatenate(parts), bins=sketch.COARSE_BINS)
+        return np.unique(np.concatenate(parts))
 
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
         found = {
