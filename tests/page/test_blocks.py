@@ -367,6 +367,8 @@ def test_what_is_carried_and_not_shown_is_known_of_all_the_same(
     assert sorted(filter(None, found)) == sorted(carried)
 
 
-def test_no_more_is_carried_than_200000_characters() -> None:
+def test_no_more_is_carried_than_200000_characters_and_20000_of_one_text() -> None:
     tree = document_fromstring("<body>" + f"<button>{'x' * 70_000}</button>" * 5)
+    assert [*map(len, carried_texts(tree))] == [20_000] * 5
+    tree = document_fromstring("<body>" + f"<button>{'x' * 15_000}</button>" * 20)
     assert sum(map(len, carried_texts(tree))) == 200_000

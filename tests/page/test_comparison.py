@@ -61,8 +61,10 @@ BLIND = Thresholds(
     agrees_with_main=0.0,
     agrees_with_prose=0.0,
     contradicts_prose=0.0,
+    same_title=0.0,
     other_title=0.0,
     visible_containment=0.0,
+    site_containment=0.0,
 )
 LENIENT = replace(BLIND, contained=2.0)
 
