@@ -241,7 +241,7 @@ def run(folder: Path, count: int, peer_count: int, rounds: int) -> None:
     inserts = Inserts(folder / "inserts", stored, 3)
 
     for number in range(rounds):
-        for k in (3, 8):
+        for k in (3, 9):
             progress(f"round {number + 1} of {rounds}: k = {k}")
             lookup, load, size = f"look-up, k = {k}", f"bulk load, k = {k}", f"size, k = {k}"
             with loaded(folder / f"{number}-{k}", k, stored) as (index, rate, per_fingerprint):

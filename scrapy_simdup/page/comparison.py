@@ -67,7 +67,7 @@ class Thresholds:
     """The same, where the title is another one."""
     visible_containment: float = 0.3
     """So much of what the one page shows or carries must be on the other, whatever matches."""
-    site_containment: float = 0.75
+    site_containment: float = 0.68
     """The same on one site, of blocks in whatever order: there the templates are no excuse."""
     contained: float = 0.9
     length_ratio: float = 0.85
