@@ -180,11 +180,12 @@ class Profiler:
     ) -> npt.NDArray[np.uint64]:
         """The hashes of the distinct shingles inside of blocks; a short block is one of its own."""
         distinct = dict.fromkeys(blocks)
-        long = [block for block in distinct if len(hashes[block]) > sketch.SHINGLE_SIZE]
-        short = [block for block in distinct if 0 < len(hashes[block]) <= sketch.SHINGLE_SIZE]
-        parts = [sketch.shingle_hashes(hashes[block]) for block in long]
-        parts.append(features.token_hashes(short, self._fingerprinter.seed))
-        return np.unique(np.concatenate(parts))
+        size = sketch.SHINGLE_SIZE
+        long = [hashes[block] for block in distinct if len(hashes[block]) >= size]
+        short = [block for block in distinct if 0 < len(hashes[block]) < size]
+        inside = sketch.shingle_hashes_inside(long)
+        own = features.token_hashes(short, self._fingerprinter.seed)
+        return np.unique(np.concatenate((inside, own)))
 
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
         found = {

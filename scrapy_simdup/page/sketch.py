@@ -24,10 +24,13 @@ text of far fewer than 512 shingles is sketched nearly completely, and then the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHINGLE_SIZE = 8
 BINS = 512
@@ -58,15 +61,37 @@ def shingle_hashes(
     count = len(token_hashes)
     if count == 0:
         return np.empty(0, dtype=np.uint64)
-    size = min(size, count)
-    windows = count - size + 1
+    mixed = _windows(token_hashes, min(size, count))
+    mixed.sort()
+    return mixed[_first_of_each(mixed)]
+
+
+def shingle_hashes_inside(
+    parts: Sequence[npt.NDArray[np.uint64]], size: int = SHINGLE_SIZE
+) -> npt.NDArray[np.uint64]:
+    """The hashes of the distinct shingles of all parts, none of which reaches over the end of one.
+
+    Each part has at least `size` token hashes. uint64[n] each → uint64[m], ascending; the same as
+    `shingle_hashes` of every part, in one go.
+    """
+    if not parts:
+        return np.empty(0, dtype=np.uint64)
+    mixed = _windows(np.concatenate(parts), size)
+    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    inside: npt.NDArray[np.uint64] = mixed[part_of[: len(mixed)] == part_of[size - 1 :]]
+    inside.sort()
+    return inside[_first_of_each(inside)]
+
+
+def _windows(token_hashes: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.uint64]:
+    """The hash of every run of `size` tokens, in order."""
+    windows = len(token_hashes) - size + 1
     mixed = np.full(windows, size, dtype=np.uint64)
     for offset in range(size):
         mixed *= _ODD
         mixed += token_hashes[offset : offset + windows]
     _finalise(mixed)
-    mixed.sort()
-    return mixed[_first_of_each(mixed)]
+    return mixed
 
 
 def _finalise(hashes: npt.NDArray[np.uint64]) -> None:

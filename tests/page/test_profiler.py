@@ -21,7 +21,6 @@ from scrapy_simdup.page.features import Tokenizer, compact, normalise, normalise
 from scrapy_simdup.page.fingerprint import (
     Fingerprinter,
     blocks_digest,
-    body_digest,
     text_digest,
 )
 from scrapy_simdup.page.profile import (

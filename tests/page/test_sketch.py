@@ -16,6 +16,7 @@ from scrapy_simdup.page.sketch import (
     resemblance,
     resemblance_many,
     shingle_hashes,
+    shingle_hashes_inside,
     sketch,
 )
 
@@ -171,3 +172,11 @@ def test_containment_is_the_share_of_the_smaller_text_in_the_larger() -> None:
     assert containment(0.0, 100, 100) == 0.0
     assert containment(0.9, 10, 1000) == 1.0
     assert containment(0.5, 0, 10) == 0.0
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 5), min_size=8, max_size=14), max_size=6))
+def test_shingles_inside_parts_are_those_of_every_part(parts: list[list[int]]) -> None:
+    arrays = [np.array(part, dtype=np.uint64) for part in parts]
+    found = shingle_hashes_inside(arrays)
+    assert found.tolist() == sorted({n for a in arrays for n in shingle_hashes(a).tolist()})
