@@ -96,7 +96,7 @@ class Decision:
 
     def _by_text(self, txn: PageTransaction, page_id: int | None, analysis: Analysis) -> Verdict:
         refused: tuple[Record, Comparison] | None = None
-        boilerplate = self._is_boilerplate(txn, analysis.portrait)
+        boilerplate = self._is_boilerplate(txn)
         for original_id, original in self._most_similar(txn, analysis.portrait.profile):
             comparison = self._compare(txn, analysis, original)
             same_text = comparison.rule == "same_text"
@@ -171,7 +171,7 @@ class Decision:
             msgspec.structs.replace(record, first_seen=now, last_seen=now, crawl=self.crawl),
             page_id,
         )
-        txn.learn_blocks(self._host, analysis.portrait.own_blocks())
+        txn.learn_blocks(self._host, self._own_blocks)
         return Verdict(
             kind="unique",
             simhash=record.views[0].simhash,
@@ -181,15 +181,13 @@ class Decision:
             near_miss=None if refused is None else _near_miss(*refused),
         )
 
-    def _is_boilerplate(self, txn: PageTransaction, portrait: Portrait) -> bool:
+    def _is_boilerplate(self, txn: PageTransaction) -> bool:
         """Whether a page has nothing of its own: all its blocks, title included, are its host's."""
-        return bool(txn.common_blocks(self._host, portrait.own_blocks()).all())
+        return bool(txn.common_blocks(self._host, self._own_blocks).all())
 
     def _is_former_self(self, original: Record) -> bool:
         return (
-            self.page.is_item
-            and original.crawl != self.crawl
-            and _host(original.url) == _host(self.page.url)
+            self.page.is_item and original.crawl != self.crawl and _host(original.url) == self._host
         )
 
     def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
@@ -248,7 +246,7 @@ class Decision:
         if self.analysis is not None and record.title != original.title:
             # A near-duplicate of another title may be another page of a template: what they share
             # is learned, or the first page would stand for all of them for ever.
-            txn.learn_blocks(self._host, self.analysis.portrait.own_blocks())
+            txn.learn_blocks(self._host, self._own_blocks)
         if page_id is not None or txn.find(self.page.key) is None:
             txn.put(alias, page_id)  # else: a second copy of an item on one page
         return Verdict(
@@ -304,20 +302,24 @@ class Decision:
     def _host(self) -> str:
         return _host(self.page.url)
 
+    @cached_property
+    def _own_blocks(self) -> npt.NDArray[np.uint32]:
+        assert self.analysis is not None
+        return self.analysis.portrait.own_blocks()
+
 
 def _measured(profile: Profile, other: Profile, comparison: Comparison | None) -> dict[str, Any]:
-    """The figures of a verdict; same bytes (no comparison) are alike in all of them."""
-    found = comparison or closest(profile, other)
-    if found.distance is None:  # no view in common
+    """The figures of a verdict; without a comparison (same bytes) those of the closest views."""
+    found = comparison
+    if found is None or found.distance is None:  # None: no view in common
         found = closest(profile, other)
     view = profile.view(found.view or "") or profile.views[0]
     view_of = other.view(found.view or "") or other.views[0]
-    same = comparison is None and profile == other
     return {
-        "distance": 0 if same else found.distance,
-        "resemblance": 1.0 if same else found.resemblance,
-        "containment": 1.0 if same else found.containment,
-        "length_ratio": 1.0 if same else found.length_ratio,
+        "distance": found.distance,
+        "resemblance": found.resemblance,
+        "containment": found.containment,
+        "length_ratio": found.length_ratio,
         "view": view.name,
         "rule": None if comparison is None else comparison.rule,
         "simhash": view.simhash,

@@ -456,8 +456,8 @@ class LabDecision(Decision):
 
     variant: Variant = dataclasses.field(kw_only=True)
 
-    def _is_boilerplate(self, txn: Any, portrait: Portrait) -> bool:
-        return self.variant.skips_boilerplate and super()._is_boilerplate(txn, portrait)
+    def _is_boilerplate(self, txn: Any) -> bool:
+        return self.variant.skips_boilerplate and super()._is_boilerplate(txn)
 
     def _most_similar(self, txn: Any, profile: Any) -> list[tuple[int, Record]]:
         if not _has_own_sketch(self.variant):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -144,7 +145,8 @@ def compare_profiles(
     apart. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
     shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
     where it is, they are counted out wherever the sketches are not too far below the threshold to
-    matter. Of several views the one that makes the pages near counts, then the one with the best resemblance.
+    matter. Of several views the one that makes the pages near counts, then the one with the best
+    resemblance.
     """
     pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
@@ -273,6 +275,7 @@ class _Pair:
 
     # ---- what else the pages show ----------------------------------------------------------------
 
+    @cached_property
     def _visible_alike(self) -> float | None:
         if not self._a.visible or not self._b.visible:
             return None
@@ -288,7 +291,7 @@ class _Pair:
         The same footer extracted as the main text of two pages, or the same frame around lists of
         links, is found out here. A page that has one view only is not asked.
         """
-        shown = self._visible_alike()
+        shown = self._visible_alike
         if name == MAIN:
             prose = self._view_alike(PROSE)
             others = [alike for alike in (prose, shown) if alike is not None]
@@ -319,7 +322,7 @@ class _Pair:
         lists of links is found out here.
         """
         a, b = self._a, self._b
-        shown = self._visible_alike()
+        shown = self._visible_alike
         if shown is None:
             return False
         if self._same_site and a.visible_blocks and b.visible_blocks:
@@ -382,6 +385,7 @@ class _Pair:
 
     # ---- names and numbers -----------------------------------------------------------------------
 
+    @cached_property
     def _differences(self) -> list[tuple[Words, Words]]:
         """The words that only one of the pages has, in the titles and, if both have some, in the
         headings; empty unless each side has a word of its own in all of them.
@@ -407,7 +411,7 @@ class _Pair:
 
     def _names_differ(self) -> bool:
         """Whether the pages call themselves by other words, not only by other numbers."""
-        differences = self._differences()
+        differences = self._differences
         return bool(differences) and all(
             _has_word(one) and _has_word(other) for one, other in differences
         )
@@ -418,7 +422,7 @@ class _Pair:
         Then they have other headings, and more to say than this view has of it. Where the headings
         differ in numbers only, what more they say must be there to see.
         """
-        if not self._same_site or len(self._differences()) < 2:
+        if not self._same_site or len(self._differences) < 2:
             return False
         other = PROSE if name == MAIN else MAIN
         a, b = self._a.view(other), self._b.view(other)
@@ -433,7 +437,7 @@ class _Pair:
         their texts; so where names are the same, most numbers have to be others. So they have on
         two sites, which may well give one story two headlines.
         """
-        if not self._differences():
+        if not self._differences:
             return False
         mine, theirs = unpack(self._a.numbers), unpack(self._b.numbers)
         if MAX_NUMBERS in (len(mine), len(theirs)):

@@ -51,8 +51,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     `views` in the order of `VIEWS`; `visible` is the 64-byte sketch of all that the page shows or
     carries, `visible_shingles` the number of its shingles, `visible_blocks` a sketch of the same
     length whose shingles do not reach over the ends of blocks, so that their order is no matter,
-    `block_shingles` the number of these; b"" and 0 where that is not known (plain text, an extractor of the user's own). `title` and
-    `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
+    `block_shingles` the number of these; b"" and 0 where that is not known (plain text, an
+    extractor of the user's own). `title` and `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
     hashes of the blocks of all views, and of the distinct tokens with digits.
     """
 

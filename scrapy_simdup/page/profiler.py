@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 RULES = "1"
 """Changes whenever the same content gives another profile."""
 
+_SLICE = 10_000
 # A word with a digit, in whatever script; Han and kana run on without spaces and are no part of it.
 # The look-behind keeps it from being tried over one long word again and again.
-_SLICE = 10_000
 _LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 _NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
 
