@@ -8,11 +8,10 @@ the main text is better, where it is stable; this is what it is checked against.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml.html import HtmlElement
 
@@ -36,20 +35,24 @@ _CARRIERS = (
     *("script", "noscript", "template", "svg", "math", "object", "textarea", "select"),
     *("datalist", "button", "iframe", "img"),
 )
+_TEXT_CARRIERS = tuple(tag for tag in _CARRIERS if tag not in ("script", "iframe", "img"))
 _SPACES = frozenset(("br", "img", "input"))
 _NAVIGATION = frozenset(("nav", "header", "footer", "aside", "menu"))
 
 
-# Strings of scripts that may be text: at least 40 characters without a quote in them.
-_STRING = re.compile(r"""["'`]([^"'`]{40,})""")
-_MAX_CARRIED = 200_000
+# Strings of scripts may be text if they have 40 characters without a quote in them.
+_MIN_STRING = 40
 _MAX_STRING = 20_000
+_MAX_CARRIED = 200_000
 
 
 class Block(NamedTuple):
-    """`linked` is the number of its characters, white space aside, that stand in links."""
+    """Its text with single spaces, the number of its characters without them (`length`), and how
+    many of these stand in links.
+    """
 
     text: str
+    length: int
     linked: int
     in_navigation: bool
     in_heading: bool
@@ -71,7 +74,7 @@ class Blocks(tuple[Block, ...]):
         return tuple(
             block.text
             for block in self
-            if not block.in_navigation and 2 * block.linked <= _length(block.text)
+            if not block.in_navigation and 2 * block.linked <= block.length
         )
 
     def headings(self) -> tuple[str, ...]:
@@ -94,8 +97,11 @@ def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
     """
     texts: list[str] = []
     left = _MAX_CARRIED
+    told: set[HtmlElement] = set()  # what stands inside of one whose text was taken
     for element in tree.iter(*_CARRIERS):
-        for text in _carried_by(element):
+        if element in told:
+            continue
+        for text in _carried_by(element, told):
             texts.append(text[: min(left, _MAX_STRING)])
             left -= len(texts[-1])
             if left <= 0:
@@ -103,71 +109,67 @@ def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _carried_by(element: HtmlElement) -> Iterator[str]:
-    if element.tag == "img":
-        yield element.get("alt") or ""
-    elif element.tag == "iframe":
-        yield element.get("srcdoc") or element.get("src") or ""
-    elif element.tag == "script":
-        for string in _STRING.findall(element.text or ""):
-            if string.count(" ") >= len(string) / 25 or not string.isascii():
-                yield string
-    else:
-        yield " ".join(element.itertext())
+def _carried_by(element: HtmlElement, told: set[HtmlElement]) -> Iterable[str]:
+    tag = element.tag
+    if tag == "img":
+        return (element.get("alt") or "",)
+    if tag == "iframe":
+        return (element.get("srcdoc") or element.get("src") or "",)
+    if tag == "script":
+        strings = (element.text or "").replace("'", '"').replace("`", '"').split('"')[1:]
+        return (string for string in strings if len(string) >= _MIN_STRING and _is_text(string))
+    if len(element):
+        told.update(element.iter(*_TEXT_CARRIERS))
+        return (" ".join(element.itertext()),)
+    return (element.text or "",)
+
+
+def _is_text(string: str) -> bool:
+    return string.count(" ") >= len(string) / 25 or not string.isascii()
 
 
 def _walk(root: HtmlElement) -> Iterator[Block]:
-    parts: list[str] = [root.text or ""]
+    from lxml.etree import iterwalk
+
+    # This runs for every element of every page, hence plain locals and one loop.
+    parts: list[str] = []
     linked = 0
-    # Of the open elements: children still to come, the text behind, and where they stand. Plain
-    # tuples and locals, since this runs for every element of every page.
-    above: list[tuple[Iterator[HtmlElement], str | None, bool, bool, bool, bool]] = []
-    children: Iterator[HtmlElement] = iter(root)
-    tail: str | None = None
-    is_block, in_link, in_navigation, in_heading = True, False, False, False
-    text: str | None
-    while True:
-        child = next(children, None)
-        if child is None:
-            if is_block:
+    links = navigations = headings = 0  # how many are open
+    walker = iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, element in walker:
+        tag = element.tag
+        opens = event == "start"
+        if tag in _SILENT:
+            if opens:
+                walker.skip_subtree()
+                continue
+            parts.append(" ")
+        elif not isinstance(tag, str):
+            pass  # a comment parts no word
+        elif tag not in _INLINE:
+            if parts:
                 if text := " ".join("".join(parts).split()):
-                    yield Block(text, linked, in_navigation, in_heading)
+                    length = len(text) - text.count(" ")
+                    yield Block(text, length, linked, navigations > 0, headings > 0)
                 parts, linked = [], 0
-            if not above:
-                return
-            text = tail
-            children, tail, is_block, in_link, in_navigation, in_heading = above.pop()
-        else:
-            tag = child.tag
-            if isinstance(tag, str) and tag not in _SILENT:
-                inline = tag in _INLINE
-                if not inline:
-                    if text := " ".join("".join(parts).split()):
-                        yield Block(text, linked, in_navigation, in_heading)
-                    parts, linked = [], 0
-                elif tag in _SPACES:
-                    parts.append(" ")
-                above.append((children, tail, is_block, in_link, in_navigation, in_heading))
-                children, tail, is_block = iter(child), child.tail, not inline
-                in_link = in_link or (tag == "a" and _leads_away(child))
-                in_navigation = in_navigation or tag in _NAVIGATION
-                in_heading = in_heading or tag == "h1"
-                text = child.text
-            else:
-                if isinstance(tag, str):  # a comment parts no word
-                    parts.append(" ")
-                text = child.tail
-        if text:
+            if tag == "h1":
+                headings += 1 if opens else -1
+            elif tag in _NAVIGATION:
+                navigations += 1 if opens else -1
+        elif tag == "a":
+            if _leads_away(element):
+                links += 1 if opens else -1
+        elif opens and tag in _SPACES:
+            parts.append(" ")
+        if element is root and not opens:
+            return
+        if text := element.text if opens else element.tail:
             parts.append(text)
-            if in_link:
-                linked += _length(text)
+            if links:
+                linked += len("".join(text.split()))
 
 
 def _leads_away(anchor: HtmlElement) -> bool:
     """Whether `<a>` is a link; else it is a place that links lead to, often around a whole text."""
     get = anchor.get
     return get("href") is not None or (get("name") is None and get("id") is None)
-
-
-def _length(text: str) -> int:
-    return len("".join(text.split()))

@@ -1,6 +1,6 @@
 """HTML → what a page says: its main text, its prose, its title.
 
-trafilatura finds the main text. What lives here is what a crawl needs around it: pages cut off,
+`maintext` finds the main text with trafilatura. What lives here is what a crawl needs around it: pages cut off,
 without `<html>`, with NUL bytes or hundreds of thousands of elements; a text that is not the story;
 and a plain reason wherever there is none. Whether a text is long enough to be judged is decided in
 `fingerprint`.
@@ -9,25 +9,27 @@ and a plain reason wherever there is none. Whether a text is long enough to be j
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from scrapy_simdup.page import story
 from scrapy_simdup.page.blocks import carried_texts, read_blocks
+from scrapy_simdup.page.maintext import MainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
     from lxml.html import HtmlElement
 
 Reason = Literal["no_text", "too_many_elements", "extraction_failed", "thin"]
 NoMain = Literal["no_text", "thin"]
 
 DEFAULT_EXTRACTOR = "trafilatura"
-RULES = "2"
+RULES = "3"
 """Changes whenever the rules of this module give another text for the same page."""
 
 MAX_TITLE = 300
@@ -36,23 +38,24 @@ _MAX_ATTRIBUTES = 1000
 _SHORT = 3000
 _TAIL = 4096
 
-# What no reader sees. Controls, since libxml2 would end the text at a NUL; and marks of possible
-# line breaks and directions, since trafilatura counts them when it looks for the longest text.
-_INVISIBLE = (
-    *map(chr, (*range(9), 11, 12, *range(14, 32))),
-    *"\xad\u200b\u200e\u200f\u2060\ufeff\ufffe\uffff",
+# What no reader sees, in UTF-8. Controls, since libxml2 would end the text at a NUL; and marks of
+# possible line breaks and directions, since trafilatura counts them when it looks for the longest text.
+_CONTROLS = bytes((*range(9), 11, 12, *range(14, 32)))
+_INVISIBLE = tuple(
+    character.encode() for character in "\xad\u200b\u200e\u200f\u2060\ufeff\ufffe\uffff"
 )
 # Spelt out, since a pattern that ignores case is searched much slower.
 _INVISIBLE_ENTITY = re.compile(
-    "&(?:shy|ZeroWidthSpace|lrm|rlm|NoBreak|#0*(?:173|8203|8206|8207|8288|65279)"
-    "|#[xX]0*(?:[aA][dD]|200[bBeEfF]|2060|[fF][eE][fF][fF]));"
+    rb"&(?:shy|ZeroWidthSpace|lrm|rlm|NoBreak|#0*(?:173|8203|8206|8207|8288|65279)"
+    rb"|#[xX]0*(?:[aA][dD]|200[bBeEfF]|2060|[fF][eE][fF][fF]));"
 )
-_WBR = re.compile(r"</?[wW][bB][rR]\b[^<>]*>")
-_DOCTYPE = re.compile(r"<!doctype[^<>]*>", re.IGNORECASE)
+_WBR = re.compile(rb"</?[wW][bB][rR]\b[^<>]*>")
+_DOCTYPE = re.compile(rb"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
-_SELF_CLOSED_HTML = re.compile(r"(<html\b[^<>]*)/>", re.IGNORECASE)
-_QUOTED = re.compile(r""""[^"<>]*"|'[^'<>]*'""")
-_UNFINISHED_TAG = re.compile(r"<(?:[a-zA-Z/!][^<>]*)?\Z")
+_SELF_CLOSED_HTML = re.compile(rb"(<html\b[^<>]*)/>", re.IGNORECASE)
+_QUOTED = re.compile(rb""""[^"<>]*"|'[^'<>]*'""")
+_UNFINISHED_TAG = re.compile(rb"<(?:[a-zA-Z/!][^<>]*)?\Z")
+_TAG_START = ord("<")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
@@ -118,12 +121,12 @@ class ContentExtractor:
         self.extractor = extractor
         self.max_elements = max_elements
         self._custom = None if extractor == DEFAULT_EXTRACTOR else _callable_at(extractor)
-        self._trafilatura: Callable[[HtmlElement], str] | None = None
+        self._main_text: MainText | None = None
 
     def load(self) -> None:
         """Import trafilatura now. It holds the GIL for some 150 ms, which a crawl would notice."""
-        if self._custom is None and self._trafilatura is None:
-            self._trafilatura = _load_trafilatura()
+        if self._custom is None and self._main_text is None:
+            self._main_text = MainText()
 
     def __reduce__(self) -> tuple[type[ContentExtractor], tuple[str, int]]:
         return ContentExtractor, (self.extractor, self.max_elements)
@@ -138,7 +141,7 @@ class ContentExtractor:
         return {
             "extractor": self.extractor,
             "content": RULES,
-            "trafilatura": importlib.metadata.version("trafilatura"),
+            **MainText.identity(),
             "libxml2": ".".join(map(str, LIBXML_VERSION)),
         }
 
@@ -147,13 +150,15 @@ class ContentExtractor:
 
         Raises NoContent, and nothing else.
         """
-        html = _visible(html)
-        if not html or html.isspace():
+        # Bytes, since libxml2 refuses text with an encoding declaration, and they are searched faster.
+        document = _visible(html.encode("utf-8", "replace"))
+        if not document or document.isspace():
             raise NoContent("no_text")
-        if html.count("<") > self.max_elements or _has_monstrous_tag(html):
+        tags = np.flatnonzero(np.frombuffer(document, dtype=np.uint8) == _TAG_START)
+        if len(tags) > self.max_elements or _has_monstrous_tag(document, tags):
             raise NoContent("too_many_elements")
         try:
-            content = self._extract(html)
+            content = self._extract(document)
         except NoContent:
             raise
         except Exception as error:
@@ -162,18 +167,18 @@ class ContentExtractor:
             raise NoContent(content.no_main or "no_text")
         return content
 
-    def _extract(self, html: str) -> Content:
+    def _extract(self, document: bytes) -> Content:
         if self._custom is not None:
-            return self._extract_custom(self._custom, html)
+            return self._extract_custom(self._custom, document)
         self.load()
-        assert self._trafilatura is not None
-        tree = _parse(html)
-        text = self._trafilatura(tree)
+        assert self._main_text is not None
+        tree = _parse(document)
+        blocks = read_blocks(tree)
+        text = self._main_text(tree, sum(b.length for b in blocks if not b.in_navigation))
         # A long text is hardly ever the wrong one, and the checks would cost on every page.
         found = story.Story(text) if len(text) >= _SHORT else story.checked(text, tree)
         if not found.on_page and not found.text:
             raise NoContent("no_text")
-        blocks = read_blocks(tree)
         on_page = found.on_page and story.is_shown(found.text, blocks, tree)
         thin = on_page and story.is_thin(found.text, blocks, tree)
         main = () if thin else _lines(found.text)
@@ -185,18 +190,18 @@ class ContentExtractor:
             headings=_cut(blocks.headings()),
             language=_language(tree),
             no_main=None if main else "thin" if thin else "no_text",
-            cut_off=_is_cut_off(html),
+            cut_off=_is_cut_off(document),
         )
 
-    def _extract_custom(self, extract: Callable[[str], str | None], html: str) -> Content:
-        text = extract(html) or ""
+    def _extract_custom(self, extract: Callable[[str], str | None], document: bytes) -> Content:
+        text = extract(document.decode()) or ""
         if not isinstance(text, str):
             raise TypeError(
                 f"{self.extractor} returned {type(text).__name__}, allowed are str and None"
             )
         main = _lines(text)
         try:
-            tree = _parse(html)
+            tree = _parse(document)
         except (NoContent, ValueError):  # it found a text all the same
             return Content(main)
         return Content(
@@ -204,7 +209,7 @@ class ContentExtractor:
             title=_title(tree),
             headings=_cut(read_blocks(tree).headings()),
             language=_language(tree),
-            cut_off=_is_cut_off(html),
+            cut_off=_is_cut_off(document),
         )
 
 
@@ -224,13 +229,15 @@ def _cut(headings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _is_cut_off(html: str) -> bool:
+def _is_cut_off(document: bytes) -> bool:
     """Whether a document stops within a tag, or opens `<html>` and ends neither that nor `<body>`."""
-    if _UNFINISHED_TAG.search(html, len(html) - _TAIL if len(html) > _TAIL else 0):
+    if _UNFINISHED_TAG.search(document, max(0, len(document) - _TAIL)):
         return True
-    if not any(tag in html[:_TAIL] for tag in ("<html", "<HTML")):
+    if not any(tag in document[:_TAIL] for tag in (b"<html", b"<HTML")):
         return False
-    return not any(tag in html for tag in ("</html", "</HTML", "</body", "</BODY"))
+    # From behind, where it is.
+    ends = (b"</html", b"</HTML", b"</body", b"</BODY")
+    return all(document.rfind(end) < 0 for end in ends)
 
 
 def _callable_at(path: str) -> Callable[[str], str | None]:
@@ -249,51 +256,18 @@ def _callable_at(path: str) -> Callable[[str], str | None]:
     return checked
 
 
-def _load_trafilatura() -> Callable[[HtmlElement], str]:
-    import trafilatura
-    from trafilatura import utils
-    from trafilatura.settings import Extractor
-
-    for name in ("trafilatura", "htmldate", "courlan", "justext"):
-        logger = logging.getLogger(name)
-        # They log an error for every page without text. A level that somebody chose stays.
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.CRITICAL)
-    # Comments are off: they differ between two visits. So is deduplication, which depends on the
-    # pages seen before.
-    options = Extractor(output_format="python", fast=True, comments=False)
-    # These two remember 1024 strings of any length, which may be hundreds of megabytes.
-    forget = [
-        getattr(cached, "cache_clear", None)
-        for cached in (getattr(utils, name, None) for name in ("trim", "line_processing"))
-    ]
-
-    def extract(tree: HtmlElement) -> str:
-        try:
-            document = trafilatura.bare_extraction(tree, options=options)
-        finally:
-            for clear in forget:
-                if clear is not None:
-                    clear()
-        return (getattr(document, "text", None) or "") if document is not None else ""
-
-    return extract
-
-
 # ---- parsing -------------------------------------------------------------------------------------
 
 
-def _visible(html: str) -> str:
+def _visible(document: bytes) -> bytes:
+    document = document.translate(None, _CONTROLS)
     for character in _INVISIBLE:
-        # Looking first is ten times as fast as replacing or a regular expression where there is
-        # none, which is nearly always.
-        if character in html:
-            html = html.replace(character, "")
-    return _WBR.sub("", _INVISIBLE_ENTITY.sub("", html))
+        document = document.replace(character, b"")
+    return _WBR.sub(b"", _INVISIBLE_ENTITY.sub(b"", document))
 
 
-def _parse(html: str) -> HtmlElement:
-    """A whole document, whatever `html` is a part of.
+def _parse(document: bytes) -> HtmlElement:
+    """A whole document, whatever it is a part of, given as UTF-8.
 
     Parsed here and not by trafilatura, which gives up on fragments whose first 50 characters do
     not say "html". Raises NoContent when there is nothing but markup, or when libxml2 stopped
@@ -303,11 +277,10 @@ def _parse(html: str) -> HtmlElement:
     from lxml.html import HtmlElement, document_fromstring
 
     # libxml2 takes `<html/>` for the whole page, older versions also some doctypes.
-    head = _DOCTYPE.sub("", html[:4096], count=1)
-    html = _SELF_CLOSED_HTML.sub(r"\1>", head, count=1) + html[4096:]
-    # A parser of our own for each page: its log tells below whether it came to the end. Bytes,
-    # since text with an encoding declaration is refused. `huge_tree` allows 2048 levels instead
-    # of 256, and texts of more than 10 MB.
+    head = _DOCTYPE.sub(b"", document[:4096], count=1)
+    document = _SELF_CLOSED_HTML.sub(rb"\1>", head, count=1) + document[4096:]
+    # A parser of our own for each page: its log tells below whether it came to the end. `huge_tree`
+    # allows 2048 levels instead of 256, and texts of more than 10 MB.
     parser = HTMLParser(
         encoding="utf-8",
         remove_comments=True,
@@ -320,7 +293,7 @@ def _parse(html: str) -> HtmlElement:
     # costs a quarter of the time of an extraction; we need none of its classes for forms.
     parser.set_element_class_lookup(ElementDefaultClassLookup(element=HtmlElement))
     try:
-        tree: HtmlElement = document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+        tree: HtmlElement = document_fromstring(document, parser=parser)
     except ParserError as error:  # "Document is empty"
         raise NoContent("no_text") from error
     if fatal := parser.error_log.filter_from_fatals():
@@ -329,12 +302,17 @@ def _parse(html: str) -> HtmlElement:
     return tree
 
 
-def _has_monstrous_tag(html: str) -> bool:
-    """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them."""
-    for part in html.split("<"):
-        if len(part) > 2 * _MAX_ATTRIBUTES and part[0].isalpha():
-            tag = part.partition(">")[0]
-            if len(_QUOTED.sub("", tag).split(None, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1:
+def _has_monstrous_tag(document: bytes, tags: npt.NDArray[np.int64]) -> bool:
+    """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them.
+
+    *tags* are the places of all `<`.
+    """
+    ends = np.append(tags[1:], len(document))
+    for n in np.flatnonzero(ends - tags > 2 * _MAX_ATTRIBUTES):
+        part = document[tags[n] + 1 : ends[n]]
+        if part[:1].isalpha():
+            tag = part.partition(b">")[0]
+            if len(_QUOTED.sub(b"", tag).split(None, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1:
                 return True
     return False
 

@@ -90,9 +90,7 @@ def is_thin(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
     """
     if not text:
         return False
-    shown = sum(
-        len(_squeezed(block.text)) - block.linked for block in blocks if not block.in_navigation
-    )
+    shown = sum(block.length - block.linked for block in blocks if not block.in_navigation)
     shown += sum(
         len(_squeezed(element.text_content())) for element in tree.iter("noscript", "textarea")
     )

@@ -77,9 +77,9 @@ def test_a_block_within_an_inline_element_ends_what_is_around_it() -> None:
     assert texts("<body><span>one<div>two</div>three</span>four") == ["one", "two", "threefour"]
     found = blocks('<body><a href="/">one<div>two</div>three</a> four')
     assert found == (
-        Block("one", 3, in_navigation=False, in_heading=False),
-        Block("two", 3, in_navigation=False, in_heading=False),
-        Block("three four", 5, in_navigation=False, in_heading=False),
+        Block("one", 3, 3, in_navigation=False, in_heading=False),
+        Block("two", 3, 3, in_navigation=False, in_heading=False),
+        Block("three four", 9, 5, in_navigation=False, in_heading=False),
     )
 
 
@@ -181,7 +181,7 @@ def test_a_link_within_a_link_counts_once() -> None:
         '<body><p>x<a href="/">one <a href="/">two</a> three</a>four</p></body>'
     )
     (block,) = read_blocks(inner)
-    assert block == Block("xone two threefour", 11, in_navigation=False, in_heading=False)
+    assert block == Block("xone two threefour", 16, 11, in_navigation=False, in_heading=False)
 
 
 def test_a_place_that_links_lead_to_is_no_link() -> None:
@@ -314,7 +314,13 @@ def slow_blocks(body: Any) -> list[Block]:
             around = open_block[0][1]  # navigation and headings are blocks, so the same for all
             linked = "".join(part for part, tags in open_block if "a" in tags and part != " ")
             found.append(
-                Block(text, len("".join(linked.split())), bool(around & NAVIGATION), "h1" in around)
+                Block(
+                    text,
+                    len("".join(text.split())),
+                    len("".join(linked.split())),
+                    bool(around & NAVIGATION),
+                    "h1" in around,
+                )
             )
         open_block = []
     return found

@@ -646,7 +646,9 @@ def test_an_extractor_that_cannot_be_used_is_refused_by_name(path: str) -> None:
 
 
 def test_the_identity_names_all_that_changes_a_text() -> None:
-    assert EXTRACTOR.identity.keys() == {"extractor", "content", "trafilatura", "libxml2"}
+    assert EXTRACTOR.identity.keys() == {
+        *("extractor", "content", "main", "trafilatura", "libxml2")
+    }
     assert EXTRACTOR.identity["extractor"] == "trafilatura"
 
 

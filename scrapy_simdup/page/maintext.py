@@ -1,0 +1,150 @@
+"""A page's tree → its main text, found by trafilatura.
+
+`trafilatura.bare_extraction` with `fast=True`, put together anew from its parts, since half of its
+time goes into what a crawl has no use for: it copies the tree five times, and looks for comments
+and measures the page with expressions that call back into Python for every element. One thing is
+decided in another way: how much of a page the main text covers, which calls for a second try, is
+measured without menus, so that a menu alone does not change what the main text is.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import re
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+    from lxml.html import HtmlElement
+
+RULES = "1"
+"""Changes whenever the same tree has another main text, trafilatura's version aside."""
+
+_ESCALATED = 3000
+_COVERED = 0.2
+_LONGER = 1.5
+
+# Neither main text nor anything that helps to find it.
+_DROPPED = (
+    *("style", "svg", "canvas", "template", "noscript", "link", "iframe", "object", "embed"),
+    *("audio", "video", "track", "source", "param", "map", "area"),
+    *("input", "button", "select", "option", "optgroup", "datalist", "textarea"),
+)
+_CONTAINERS = ("div", "section", "details", "ol", "ul", "aside")
+# `commentary` is no comment.
+_COMMENTS_ID = re.compile(r"[Cc]omment(?!ary)|comol|disqus_thread|dsq-comments")
+_COMMENTS_CLASS = re.compile(r"\A[Cc]omment(?!ary)|(?:article|post)-comments")
+# What a script puts below an article, as one scrolls: other articles.
+_MORE_ARTICLES = re.compile(r"infinite-?scroll|mvp-post-add-(?:box|wrap)")
+
+
+class MainText:
+    """Finds the main text of pages, always in the same way. May be used from several threads.
+
+    trafilatura is imported when an instance is made, which holds the GIL for some 150 ms.
+    """
+
+    def __init__(self) -> None:
+        from trafilatura import baseline, utils
+        from trafilatura.htmlprocessing import convert_tags, tree_cleaning
+        from trafilatura.main_extractor import extract_content
+        from trafilatura.settings import Extractor
+        from trafilatura.xml import xmltotxt
+
+        for name in ("trafilatura", "htmldate", "courlan", "justext"):
+            logger = logging.getLogger(name)
+            # They log an error for every page without text. A level that somebody chose stays.
+            if logger.level == logging.NOTSET:
+                logger.setLevel(logging.CRITICAL)
+        # Comments are off: they differ between two visits. So is deduplication, which depends on
+        # the pages seen before.
+        self._balanced = Extractor(output_format="python", fast=True, comments=False)
+        self._recall = Extractor(output_format="python", fast=True, comments=False, recall=True)
+        self._clean, self._convert, self._content = tree_cleaning, convert_tags, extract_content
+        self._baseline, self._as_text = baseline, xmltotxt
+        # These two remember 1024 strings of any length, which may be hundreds of megabytes.
+        self._forget = [
+            getattr(cached, "cache_clear", None)
+            for cached in (getattr(utils, name, None) for name in ("trim", "line_processing"))
+        ]
+
+    @staticmethod
+    def identity() -> dict[str, str]:
+        """All that decides which main text a tree has."""
+        return {"main": RULES, "trafilatura": importlib.metadata.version("trafilatura")}
+
+    def __call__(self, tree: HtmlElement, shown: int) -> str:
+        """The main text of a page, or "".
+
+        *tree*, a whole document, is not changed. *shown* is how many characters the page shows
+        outside of menus, headers and footers.
+        """
+        try:
+            return self._find(_without_comments(tree), shown)
+        finally:
+            for clear in self._forget:
+                if clear is not None:
+                    clear()
+
+    def _find(self, tree: HtmlElement, shown: int) -> str:
+        least = self._balanced.min_extracted_size
+        body, text = self._main(tree, self._balanced)
+        if len(text) < least:
+            other, other_text, length = self._baseline(tree)
+            if length > len(text):
+                body, text = other, other_text
+        if 0 < len(text) < _ESCALATED and len(text) < _COVERED * shown:
+            other, other_text = self._main(tree, self._recall)
+            if len(other_text) >= least and len(other_text) > _LONGER * len(text):
+                body, text = other, other_text
+        if len(text) < self._balanced.min_output_size:
+            return ""
+        found: str = self._as_text(body, self._balanced.formatting)
+        return found
+
+    def _main(self, tree: HtmlElement, options: Any) -> tuple[_Element, str]:
+        cleaned = self._convert(self._clean(copy(tree), options), options)
+        found: tuple[_Element, str] = self._content(cleaned, options)
+        return found
+
+
+def _without_comments(tree: HtmlElement) -> HtmlElement:
+    """A copy of a page without what readers wrote below it, other articles, drawings and controls.
+
+    Scripts with data for search engines stay: a rescue may look there.
+    """
+    from lxml.etree import strip_elements
+
+    tree = copy(tree)
+    data = [script for script in tree.iter("script") if _is_data(script)]
+    is_forum = any("DiscussionForumPosting" in (script.text or "") for script in data)
+    unwanted = [element for element in tree.iter(*_CONTAINERS) if _is_unwanted(element, is_forum)]
+    for element in unwanted:
+        element.drop_tree()
+    if data:
+        for script in [script for script in tree.iter("script") if not _is_data(script)]:
+            script.drop_tree()
+        strip_elements(tree, *_DROPPED, with_tail=False)
+    else:
+        strip_elements(tree, "script", *_DROPPED, with_tail=False)
+    return tree
+
+
+def _is_data(script: HtmlElement) -> bool:
+    return bool(script.get("type") == "application/ld+json")
+
+
+def _is_unwanted(element: HtmlElement, is_forum: bool) -> bool:
+    name, kind = element.get("id"), element.get("class")
+    if name is None and kind is None:
+        return False
+    name, kind = name or "", kind or ""
+    if element.tag in ("div", "section", "aside") and (
+        _MORE_ARTICLES.search(name) or _MORE_ARTICLES.search(kind)
+    ):
+        return "mvp-post-add" in name + kind or element.find(".//h1") is None
+    if is_forum or element.tag == "aside":  # there the comments are the content
+        return False
+    return bool(_COMMENTS_ID.match(name) or _COMMENTS_CLASS.search(kind))
