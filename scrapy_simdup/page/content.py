@@ -38,12 +38,10 @@ _MAX_ATTRIBUTES = 1000
 _SHORT = 3000
 _TAIL = 4096
 
-# What no reader sees, in UTF-8. Controls, since libxml2 would end the text at a NUL; and marks of
-# possible line breaks and directions, since trafilatura counts them when it looks for the longest text.
+# What no reader sees. Controls, since libxml2 would end the text at a NUL; and marks of possible
+# line breaks and directions, since trafilatura counts them when it looks for the longest text.
 _CONTROLS = bytes((*range(9), 11, 12, *range(14, 32)))
-_INVISIBLE = tuple(
-    character.encode() for character in "\xad\u200b\u200e\u200f\u2060\ufeff\ufffe\uffff"
-)
+_INVISIBLE = "\xad\u200b\u200e\u200f\u2060\ufeff\ufffe\uffff"
 # Spelt out, since a pattern that ignores case is searched much slower.
 _INVISIBLE_ENTITY = re.compile(
     rb"&(?:shy|ZeroWidthSpace|lrm|rlm|NoBreak|#0*(?:173|8203|8206|8207|8288|65279)"
@@ -150,8 +148,7 @@ class ContentExtractor:
 
         Raises NoContent, and nothing else.
         """
-        # Bytes, since libxml2 refuses text with an encoding declaration, and they are searched faster.
-        document = _visible(html.encode("utf-8", "replace"))
+        document = _visible(html)
         if not document or document.isspace():
             raise NoContent("no_text")
         tags = np.flatnonzero(np.frombuffer(document, dtype=np.uint8) == _TAG_START)
@@ -259,10 +256,15 @@ def _callable_at(path: str) -> Callable[[str], str | None]:
 # ---- parsing -------------------------------------------------------------------------------------
 
 
-def _visible(document: bytes) -> bytes:
-    document = document.translate(None, _CONTROLS)
+def _visible(html: str) -> bytes:
+    """A page as UTF-8, without what nobody sees.
+
+    Bytes, since libxml2 refuses text with an encoding declaration, and patterns find them faster.
+    """
     for character in _INVISIBLE:
-        document = document.replace(character, b"")
+        if character in html:  # looking first is quicker where there is none, which is most often
+            html = html.replace(character, "")
+    document = html.encode("utf-8", "replace").translate(None, _CONTROLS)
     return _WBR.sub(b"", _INVISIBLE_ENTITY.sub(b"", document))
 
 

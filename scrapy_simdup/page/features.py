@@ -46,7 +46,7 @@ _INVISIBLE = re.compile(
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-_ASCII_RUN = re.compile("[\x00-\x7f]+")
+_ASCII = bytes(range(128))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOUNDARY = "\ue000"
 _NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
@@ -74,15 +74,21 @@ def normalise(text: str) -> str:
     return _IDEOGRAPHIC_GAP.sub("", text) if _SCRIPT_WITHOUT_SPACES.search(rare) else text
 
 
-def normalise_blocks(texts: Iterable[str]) -> list[str]:
-    """`normalise` for every block of a page, in one go; blocks of which nothing is left go."""
-    joined = _BOUNDARY.join(text.replace(_BOUNDARY, " ") for text in texts)
-    if joined.replace(_BOUNDARY, "").isascii():
-        normalised = map(normalise, joined.split(_BOUNDARY))
-    else:
+def normalise_each(texts: Iterable[str]) -> list[str]:
+    """`normalise` for every text, in one go."""
+    normalised = [normalise(text) if text.isascii() else text for text in texts]
+    rare = [n for n, text in enumerate(normalised) if not text.isascii()]
+    if rare:
         # The boundary is a character that normalising leaves alone and never joins to another.
-        normalised = map(str.strip, normalise(joined).split(_BOUNDARY))
-    return [text for text in normalised if text]
+        joined = _BOUNDARY.join(normalised[n].replace(_BOUNDARY, " ") for n in rare)
+        for n, text in zip(rare, normalise(joined).split(_BOUNDARY), strict=True):
+            normalised[n] = text.strip()
+    return normalised
+
+
+def normalise_blocks(texts: Iterable[str]) -> list[str]:
+    """`normalise` for every block of a page; blocks of which nothing is left go."""
+    return [text for text in normalise_each(texts) if text]
 
 
 def _without_invisible(text: str) -> str:
@@ -100,18 +106,19 @@ def is_readable(normalised: str) -> bool:
     """
     if normalised.isascii():
         return True
-    unreadable = sum(map(len, _UNREADABLE.findall(normalised)))
+    unreadable = sum(map(len, _UNREADABLE.findall(_without_ascii(normalised))))
     return 5 * unreadable < len(normalised)
 
 
 def compact(normalised: str) -> str:
     """A normalised text without any white space, so that markup which adds some changes nothing."""
-    return "".join(normalised.split())
+    return normalised.replace(" ", "")
 
 
 def _without_ascii(text: str) -> str:
     # What is rare in most pages decides which path a page takes, and is quick to search.
-    return _ASCII_RUN.sub("", text)
+    rare = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return rare.decode("utf-8", "surrogatepass")
 
 
 # ---- segmentation --------------------------------------------------------------------------------
@@ -192,21 +199,35 @@ class Tokenizer:
         """The tokens of a text that went through `normalise`, in reading order."""
         return self.tokens_by_block([normalised])[0]
 
-    def tokens_by_block(self, blocks: Sequence[str]) -> list[list[str]]:
+    def tokens_by_block(
+        self, blocks: Sequence[str], *, japanese: bool | None = None
+    ) -> list[list[str]]:
         """The tokens of every block of one page; no token reaches over the end of a block.
 
-        The blocks went through `normalise` or `normalise_blocks`. Whether Han characters are
-        Japanese is judged from all of them together.
+        The blocks went through `normalise` or `normalise_blocks`. Whether their Han characters are
+        Japanese is judged from all of them together (`is_japanese`), or said by *japanese*, where
+        they are not the whole page.
         """
+        rare = [n for n, block in enumerate(blocks) if not block.isascii()]
+        tokens = [_ascii_words(block) if block.isascii() else [] for block in blocks]
+        if rare:
+            if japanese is None:
+                japanese = is_japanese(blocks)
+            found = self._tokens_of_rare([blocks[n] for n in rare], japanese)
+            for n, words in zip(rare, found, strict=True):
+                tokens[n] = words
+        return tokens
+
+    def _tokens_of_rare(self, blocks: Sequence[str], japanese: bool) -> list[list[str]]:
         rare = _without_ascii("\n".join(blocks))
         if not _WORD.search(rare):
             # Curly quotes and dashes at most: they part words as a question mark does.
             return [_ascii_words(block) for block in blocks]
         if not _SCRIPT_WITHOUT_SPACES.search(rare):
             return [_WORD.findall(block) for block in blocks]
-        return self._tokens_by_script(blocks, japanese=_is_japanese(rare))
+        return self._tokens_by_script(blocks, japanese)
 
-    def _tokens_by_script(self, blocks: Sequence[str], *, japanese: bool) -> list[list[str]]:
+    def _tokens_by_script(self, blocks: Sequence[str], japanese: bool) -> list[list[str]]:
         if self._opencc is not None and not japanese:
             # Twice, since some words mean one thing in Taiwan and another on the mainland: 程式
             # becomes 程序, and 程序 becomes 进程, there as in the mainland's text.
@@ -297,9 +318,11 @@ def _bigrams(run: str) -> list[str]:
     return list(map(add, characters, characters[1:])) if len(characters) > 1 else [run]
 
 
-def _is_japanese(text: str) -> bool:
-    kana = len(_KANA.findall(text))
-    return kana > 0 and kana >= JAPANESE_SHARE * (kana + len(_IDEOGRAPH.findall(text)))
+def is_japanese(blocks: Sequence[str]) -> bool:
+    """Whether at least a tenth of the Han and kana of a page, given as its blocks, is kana."""
+    rare = _without_ascii("".join(blocks))
+    kana = len(_KANA.findall(rare))
+    return kana > 0 and kana >= JAPANESE_SHARE * (kana + len(_IDEOGRAPH.findall(rare)))
 
 
 @functools.cache

@@ -9,13 +9,12 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from scrapy_simdup.page import features, simhash, sketch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
 Unfit = Literal["no_features", "too_short", "too_uniform"]
@@ -23,7 +22,10 @@ Unfit = Literal["no_features", "too_short", "too_uniform"]
 DIGEST_BYTES = 16
 
 _DIGIT = re.compile(r"\d")
-_BESIDE_SIGNS = re.compile(r"(?<!\w) | (?!\w)")
+# A space without a letter before or behind it. It begins with a literal, to be searched quickly.
+_BESIDE_SIGNS = re.compile(r" (?:(?!\w)|(?<!\w ))")
+_MAX_KNOWN = 20_000
+_MAX_KNOWN_BLOCK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Fingerprinter:
         self.seed = _checked_seed(seed)
         self.min_tokens = min_tokens
         self._tokenizer = features.Tokenizer(unify_chinese=unify_chinese)
+        self._known: dict[tuple[str, bool], npt.NDArray[np.uint64]] = {}
 
     @property
     def identity(self) -> dict[str, str]:
@@ -91,10 +94,30 @@ class Fingerprinter:
         return self.fingerprint_hashes(self.token_hashes([normalised])[0])
 
     def token_hashes(self, blocks: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
-        """The hashes of the tokens of every block of a page, in order; the blocks are normalised."""
-        tokens = self._tokenizer.tokens_by_block(blocks)
+        """The hashes of the tokens of every block of a page, in order; the blocks are normalised.
+
+        Short blocks recur on the pages of a site: those of the last pages are remembered.
+        """
+        japanese = features.is_japanese(blocks)
+        known = self._known
+        found = {
+            block: hashes
+            for block in blocks
+            if (hashes := known.get((block, japanese))) is not None
+        }
+        new = [block for block in dict.fromkeys(blocks) if block not in found]
+        tokens = self._tokenizer.tokens_by_block(new, japanese=japanese)
         hashes = features.token_hashes(list(chain.from_iterable(tokens)), self.seed)
-        return np.split(hashes, np.cumsum([len(block) for block in tokens])[:-1])
+        if len(known) + len(new) > _MAX_KNOWN:
+            known.clear()
+        start = 0
+        for block, own in zip(new, tokens, strict=True):
+            end = start + len(own)
+            found[block] = hashes[start:end]
+            if len(block) <= _MAX_KNOWN_BLOCK:
+                known[block, japanese] = hashes[start:end].copy()  # not a view of the whole page
+            start = end
+        return [found[block] for block in blocks]
 
     def fingerprint_hashes(self, positions: npt.NDArray[np.uint64]) -> Fingerprint | None:
         """As `fingerprint`, of the hashes of a text's tokens, uint64[n], in order."""

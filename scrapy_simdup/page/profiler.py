@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ _SLICE = 10_000
 # A word with a digit, in whatever script; Han and kana run on without spaces and are no part of it.
 # The look-behind keeps it from being tried over one long word again and again.
 _LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
 
 
@@ -100,12 +102,17 @@ class Profiler:
 
     def portrait(self, content: Content) -> Portrait:
         """Make the profile of a page. Raises Unfit."""
-        readings = {
-            name: features.normalise_blocks(texts)
+        sources = {
+            name: texts
             for name, texts in ((MAIN, content.main), (PROSE, content.prose))
             if name in self._views and texts
         }
-        visible = features.normalise_blocks(content.visible) if PROSE in self._views else []
+        shown = content.visible if PROSE in self._views else ()
+        # The views have most of their blocks in common.
+        distinct = list(dict.fromkeys(chain(*sources.values(), shown)))
+        normalised = dict(zip(distinct, features.normalise_each(distinct), strict=True))
+        readings = {name: _read(texts, normalised) for name, texts in sources.items()}
+        visible = _read(shown, normalised)
         hashes = self._hashes((*readings.values(), visible))
         views: list[View] = []
         composition = {}
@@ -130,13 +137,13 @@ class Profiler:
             composition[name] = self._composition(blocks, positions)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
-        shown = sketch.shingle_hashes(_positions(visible, hashes))
+        shingles = sketch.shingle_hashes(_positions(visible, hashes))
         inside = self._shingles_inside(visible, hashes)
         return Portrait(
             Profile(
                 views=tuple(views),
-                visible=sketch.sketch(shown, bins=sketch.COARSE_BINS) if len(shown) else b"",
-                visible_shingles=len(shown),
+                visible=sketch.sketch(shingles, bins=sketch.COARSE_BINS) if len(shingles) else b"",
+                visible_shingles=len(shingles),
                 visible_blocks=sketch.sketch(inside, bins=sketch.COARSE_BINS) if visible else b"",
                 block_shingles=len(inside),
                 title=content.title,
@@ -191,11 +198,17 @@ class Profiler:
         found = {
             number.lstrip("0")  # 02.09. is 2.9.
             for block in {block for blocks in readings for block in blocks}
+            if _DIGIT.search(block)
             for start in range(0, len(block), _SLICE)  # each search holds the interpreter's lock
             for number in _NUMBER.findall(block[start : start + _SLICE])
         }
         hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
         return pack(upper_half(hashes), MAX_NUMBERS)
+
+
+def _read(texts: Iterable[str], normalised: Mapping[str, str]) -> list[str]:
+    """The normalised blocks of a reading; blocks of which nothing is left go."""
+    return [block for text in texts if (block := normalised[text])]
 
 
 def _positions(
