@@ -42,6 +42,7 @@ FIELDS: Final[dict[str, str]] = {
     "tokens": "tokens of main text",
     "tokens_of": "tokens of main text of the kept page",
     "title": "title of the page, or null",
+    "title_of": "title of the kept page, or null",
     "action": "drop, drop_items or tag; for a near miss: pass",
     "bytes": "size of the body",
     "depth": "depth of the request",

@@ -27,7 +27,7 @@ STATS: Final[dict[str, str]] = {
     "revisit/minor": "kept pages visited again, near their former self",
     "revisit/changed": "kept pages visited again, with another text",
     "skipped/<reason>": "responses that were not judged",
-    "near_miss": "pages with a candidate within the distance that was refused",
+    "near_miss": "pages with a candidate that was refused: within 3 bits, or half as alike as needed",
     "refused/<rule>": "the same by the rule that refused the most similar candidate",
     "distance/<d>": "near-duplicates at Hamming distance d",
     "bytes_saved": "bytes of the bodies of dropped pages",

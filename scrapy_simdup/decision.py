@@ -38,6 +38,9 @@ MAX_COMPARED = 64
 ones first. Only a page with more siblings than that of one template could have another duplicate
 among the rest."""
 
+_NEAR_MISS = 0.5
+_NEAR_MISS_DISTANCE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -110,7 +113,7 @@ class Decision:
                     "text" if same_text else "simhash",
                     comparison,
                 )
-            if refused is None and not comparison.near and comparison.rule != "distance":
+            if refused is None and not comparison.near and self._is_worth_telling(comparison):
                 refused = original, comparison
         if boilerplate:
             title = analysis.portrait.profile.title
@@ -185,6 +188,14 @@ class Decision:
         """Whether a page has nothing of its own: all its blocks, title included, are its host's."""
         return bool(txn.common_blocks(self._host, self._own_blocks).all())
 
+    def _is_worth_telling(self, comparison: Comparison) -> bool:
+        """Whether a refused candidate is a near miss: very near, or half as alike as it has to be."""
+        if comparison.rule == "distance" or comparison.distance is None:
+            return False
+        least = self.config.min_resemblance or 0.0
+        alike = (comparison.resemblance or 0.0) >= _NEAR_MISS * least
+        return alike or comparison.distance <= _NEAR_MISS_DISTANCE
+
     def _is_former_self(self, original: Record) -> bool:
         return (
             self.page.is_item and original.crawl != self.crawl and _host(original.url) == self._host
@@ -254,6 +265,7 @@ class Decision:
             duplicate_of=original.url,
             reason=reason,
             title=record.title,
+            title_of=original.title,
             cluster_size=txn.aliases(original_id),
             cut_off=self.analysis is not None and self.analysis.cut_off,
             **measured,
@@ -343,6 +355,7 @@ def _near_miss(other: Record, comparison: Comparison) -> NearMiss:
         length_ratio=comparison.length_ratio or 0.0,
         simhash=view.simhash,
         tokens=view.tokens,
+        title=other.title,
     )
 
 

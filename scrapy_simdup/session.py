@@ -146,6 +146,7 @@ class Session:
                 duplicate_of=miss.url,
                 simhash_of=_hex(miss.simhash),
                 tokens_of=miss.tokens,
+                title_of=miss.title,
             )
         else:
             record.update(
@@ -155,6 +156,7 @@ class Session:
                 duplicate_of=verdict.duplicate_of,
                 simhash_of=_hex(verdict.simhash_of),
                 tokens_of=verdict.tokens_of,
+                title_of=verdict.title_of,
             )
         try:
             self.log.write(record)

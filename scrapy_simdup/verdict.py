@@ -47,7 +47,10 @@ CHANGES: Final = ("unchanged", "minor", "changed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearMiss:
-    """The most similar candidate that was refused, and the ``rule`` that refused it."""
+    """The most similar candidate that was refused, and the ``rule`` that refused it.
+
+    It is within 3 bits, or at least half as alike as a duplicate has to be: many others come near.
+    """
 
     url: str
     rule: str
@@ -58,6 +61,7 @@ class NearMiss:
     length_ratio: float
     simhash: int
     tokens: int
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,8 @@ class Verdict:
         the document ends in the middle: what is left of it was judged.
     ``simhash``, ``tokens``; ``simhash_of``, ``tokens_of``
         fingerprint and number of tokens of this page and of the page it was compared with.
+    ``title``, ``title_of``
+        titles of this page and of the page it duplicates.
     ``cluster_size``
         pages known as duplicates of ``duplicate_of``, this one included.
     ``near_miss``
@@ -107,6 +113,7 @@ class Verdict:
     tokens: int | None = None
     tokens_of: int | None = None
     title: str | None = None
+    title_of: str | None = None
     cluster_size: int | None = None
     near_miss: NearMiss | None = None
 

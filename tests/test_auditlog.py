@@ -33,6 +33,7 @@ RECORD = {
     "tokens": 301,
     "tokens_of": 300,
     "title": "故事",
+    "title_of": None,
     "action": "drop",
     "bytes": 12345,
     "depth": 3,

@@ -279,6 +279,7 @@ def test_a_record_of_the_log_is_complete(crawl: Crawl, site: Site) -> None:
         "tokens": verdict["tokens"],
         "tokens_of": verdict["tokens_of"],
         "title": "Story 1",
+        "title_of": "Story 1",
         "action": "drop",
         "bytes": len(site.pages["/a-near"]),
         "depth": 1,
