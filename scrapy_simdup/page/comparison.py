@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -435,7 +436,9 @@ class _Pair:
 
         Versions of one page differ in the numbers of their titles, too, but hardly in those of
         their texts; so where names are the same, most numbers have to be others. So they have on
-        two sites, which may well give one story two headlines.
+        two sites, which may well give one story two headlines. Numbers of versions and chapters
+        have a dot, though; "flat 7" and "flat 12" are two offers, even if all other numbers are
+        those of the house.
         """
         if not self._differences:
             return False
@@ -445,15 +448,24 @@ class _Pair:
             mine, theirs = mine[mine <= limit], theirs[theirs <= limit]
         both = len(np.intersect1d(mine, theirs, assume_unique=True))
         only_mine, only_theirs = len(mine) - both, len(theirs) - both
-        if self._same_site and self._names_differ():
-            return min(only_mine, only_theirs) >= 1
-        return min(only_mine, only_theirs) >= 2 and both < self._limits.same_numbers * (
-            both + only_mine + only_theirs
-        )
+        own = min(only_mine, only_theirs)
+        if self._same_site and (self._names_differ() or self._differ_in_plain_numbers()):
+            return own >= 1
+        return own >= 2 and both < self._limits.same_numbers * (both + only_mine + only_theirs)
+
+    def _differ_in_plain_numbers(self) -> bool:
+        """Whether titles and headings differ, and in no number with a dot, such as 9.6 and 36.54."""
+        if len(self._differences) < 2:
+            return False
+        names = (self._a.title, self._b.title, *self._a.headings, *self._b.headings)
+        dotted = {word for name in names for word in _DOTTED.findall(_plain(name))}
+        return all(dotted.isdisjoint(words) for words in chain.from_iterable(self._differences))
 
 
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
+# A word with a digit and a dot after it, or after a digit and a dot.
+_DOTTED = re.compile(r"\b(?:(?<=\d\.)\w+|\w*\d\w*(?=\.(?:\w|\s|$)))")
 
 
 def _plain(text: str | None) -> str:

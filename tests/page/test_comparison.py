@@ -211,6 +211,15 @@ def manual(version: str, released: str = "2024") -> str:
     return article(f"{facts}\n\n{TERMS}", f"Manual {version} | Docs", f"Manual, version {version}")
 
 
+def flat(number: int | str, rooms: int, price: int, *, of: str = "Mill, flat {}") -> str:
+    name = of.format(number)
+    facts = (
+        "The mill of 1894 has 24 flats with ceilings of 3.20 m, 2 lifts, 30 parking spaces, a roof "
+        f"garden of 450 m², and 5 minutes to the station. No. {number}: {rooms} rooms, {price} euro."
+    )
+    return article(f"{facts}\n\n{TERMS}", f"{name} | Roof & Key", name)
+
+
 # ---- one pair for every rule ---------------------------------------------------------------------
 
 
@@ -355,6 +364,24 @@ DECIDED = {
         offer("Lantern 300", 75, 2004, 1, "B-3377"),
         off={"keep_siblings": False},
     ),
+    "two flats of one house, with most numbers in common": Case(
+        "siblings", False, flat(7, 4, 310), flat(12, 6, 415), off={"keep_siblings": False}
+    ),
+    "two flats of one house, offered on two sites": Case(
+        "resemblance", True, flat(7, 4, 310), flat(12, 6, 415), given={"same_site": False}
+    ),
+    "two versions of a manual, with most numbers in common": Case(
+        "resemblance",
+        True,
+        flat("9.5", 4, 310, of="Mill {}"),
+        flat("10.6", 6, 415, of="Mill {}"),
+    ),
+    "a chapter that has become another one": Case(
+        "resemblance",
+        True,
+        flat(7, 4, 310, of="Chapter {}. Mills"),
+        flat(12, 6, 415, of="Chapter {}. Mills"),
+    ),
     "two offers of two shops": Case(
         "siblings",
         False,
@@ -471,6 +498,21 @@ def test_titles_alone_do_not_tell_the_pages_of_two_sites_apart() -> None:
     bare = [html.replace("<h1>", "<h3>").replace("</h1>", "</h3>") for html in (LANTERN, COMPASS)]
     assert judge(*bare).rule == "siblings"
     assert judge(*bare, same_site=False).near
+
+
+def test_a_number_in_the_title_alone_may_be_a_version() -> None:
+    offers = flat(7, 4, 310), flat(12, 6, 415)
+    assert judge(*offers).rule == "siblings"
+    assert judge(*(html.replace("h1>", "h3>") for html in offers)).near
+
+
+def test_a_name_with_another_number_and_no_number_of_its_own_is_no_sibling() -> None:
+    one, other = (
+        of(AKIN, title=name, headings=(name,), numbers=pack(np.arange(count), MAX_NUMBERS))
+        for name, count in (("Flat 7", 9), ("Flat 12", 12))
+    )
+    assert compare(one, other).near
+    assert compare(other, one).near
 
 
 def test_the_paper_asks_for_nothing_but_the_distance() -> None:
