@@ -47,7 +47,8 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
     """Compare two texts, or two HTML pages of one site, as the detector would.
 
     ``near`` is what the detector would say of b after a, were there no other pages of their site
-    to tell its boilerplate by. Texts that it would not judge (too short, nothing to extract) are
+    to tell its boilerplate by, and with ``keep_text``: both texts are at hand, so wherever it could
+    matter their shingles are counted, not estimated. Texts that it would not judge (too short, nothing to extract) are
     near only if they are the same.
     """
     config = Config.from_options(options)
@@ -56,7 +57,10 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
     contents = [_content(source, extractor) for source in (a, b)]
     portraits = [_portrait(content, profiler) for content in contents]
     if portraits[0] is not None and portraits[1] is not None:
-        comparison = compare_profiles(portraits[1], portraits[0].profile, config, same_site=True)
+        shingles = {name: part.shingles() for name, part in portraits[0].composition.items()}
+        comparison = compare_profiles(
+            portraits[1], portraits[0].profile, config, same_site=True, exact=shingles.get
+        )
         return dataclasses.replace(comparison, near=True) if a == b else comparison
     same = a == b or _same_text(*contents)
     fingerprints = [

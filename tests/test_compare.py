@@ -55,6 +55,14 @@ class TestCompare:
     def test_a_text_may_begin_with_many_comments(self):
         assert not compare("<!---->" * 5000 + TALE, story("another")).near
 
+    def test_shared_shingles_are_counted(self):
+        # Of 293 shingles of 8 words, 8 are lost with each word that is another one.
+        words = TALE.split()[:300]
+        other = [f"x{n}" if n % 60 == 30 else word for n, word in enumerate(words)]
+        comparison = compare(" ".join(words), " ".join(other))
+        assert comparison.resemblance == (293 - 40) / (293 + 40)
+        assert comparison.containment == (293 - 40) / 293
+
     def test_the_order_does_not_matter(self):
         other = edited(TALE, 1, words=7)
         assert compare(TALE, other) == compare(other, TALE)
@@ -118,7 +126,7 @@ class TestAgreementWithTheDetector:
         story("tale", 250),
     )
 
-    @pytest.mark.parametrize("options", [{}, {"preset": "paper"}])
+    @pytest.mark.parametrize("options", [{"keep_text": True}, {"preset": "paper"}])
     def test_near_is_what_the_detector_says_of_b_after_a(self, options):
         for a, b in itertools.permutations(self.VERSIONS, 2):
             with Detector(None, **options) as detector:

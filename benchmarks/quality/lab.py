@@ -589,8 +589,11 @@ def _near(pair: TextPair, a: Portrait | None, b: Portrait | None, variant: Varia
         texts = ([*Content.of_text(text).main] for text in (pair.a, pair.b))
         one, other = (blocks_digest(features.normalise_blocks(blocks)) for blocks in texts)
         return one == other
+    counted = None
+    if (variant.sketch, variant.shingle) == (f"{sketch.BINS}×4", sketch.SHINGLE_SIZE):
+        counted = {name: part.shingles() for name, part in a.composition.items()}.get
     return compare_profiles(
-        b, a.profile, variant.config, same_site=True, thresholds=variant.limits
+        b, a.profile, variant.config, same_site=True, exact=counted, thresholds=variant.limits
     ).near
 
 
