@@ -25,6 +25,7 @@ PREFIX: Final = "SIMDUP_"
 VIEWS: Final = ("main", "prose")
 ACTIONS: Final = ("drop", "drop_items", "tag")
 WEIGHTS: Final = ("tf", "sqrt", "log", "binary")
+SEGMENTERS: Final = ("jieba", "rjieba", "bigrams")
 
 #: What a preset sets, unless the option itself is given.
 PRESETS: Final[dict[str, dict[str, Any]]] = {
@@ -208,6 +209,11 @@ class Config:
         "pages the store is laid out for, at its creation; more do fit, but look-ups get slower",
     )
     weights: str = _option("sqrt", _one_of(*WEIGHTS), "weight of a token from its frequency")
+    segmenter: str = _option(
+        "jieba",
+        _one_of(*SEGMENTERS),
+        "what cuts Chinese text: words of jieba or rjieba, or bigrams of characters",
+    )
     unify_chinese: bool = _option(
         False, _boolean, "traditional and simplified versions of a text are duplicates; OpenCC"
     )

@@ -100,13 +100,7 @@ class Detector:
             self._extractor = ContentExtractor(config.extractor, config.max_elements)
         except ValueError as error:
             raise ConfigError(f"extractor = {config.extractor!r}: {error}") from error
-        fingerprinter = Fingerprinter(
-            weights=config.weights,
-            seed=config.seed,
-            min_tokens=config.min_tokens,
-            unify_chinese=config.unify_chinese,
-        )
-        self._profiler = Profiler(fingerprinter, config.views)
+        self._profiler = Profiler(Fingerprinter.of(config), config.views)
         self._store: PageStore = LmdbPageStore(
             path,
             configuration={**self._extractor.identity, **self._profiler.identity},

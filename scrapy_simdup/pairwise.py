@@ -48,8 +48,8 @@ def compare(a: str, b: str, **options: Any) -> Comparison:
 
     ``near`` is what the detector would say of b after a, were there no other pages of their site
     to tell its boilerplate by, and with ``keep_text``: both texts are at hand, so wherever it could
-    matter their shingles are counted, not estimated. Texts that it would not judge (too short, nothing to extract) are
-    near only if they are the same.
+    matter their shingles are counted, not estimated. Texts that it would not judge (too short,
+    nothing to extract) are near only if they are the same.
     """
     config = Config.from_options(options)
     profiler = Profiler(_fingerprinter(config), config.views)
@@ -81,12 +81,7 @@ def _same_text(a: Content | None, b: Content | None) -> bool:
 @functools.lru_cache(maxsize=8)
 def _fingerprinter(config: Config) -> page_fingerprint.Fingerprinter:
     """One instance for many comparisons: each would load jieba's dictionary anew."""
-    return page_fingerprint.Fingerprinter(
-        weights=config.weights,
-        seed=config.seed,
-        min_tokens=config.min_tokens,
-        unify_chinese=config.unify_chinese,
-    )
+    return page_fingerprint.Fingerprinter.of(config)
 
 
 def _content(source: str, extractor: ContentExtractor) -> Content | None:

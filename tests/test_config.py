@@ -70,6 +70,7 @@ WRONG = {
         "a whole number from 1 to 100000000000",
     ),
     "weights": (["idf", "TF", "", None, 1], "one of tf, sqrt, log, binary"),
+    "segmenter": (["Jieba", "", None, 1], "one of jieba, rjieba, bigrams"),
     "unify_chinese": ([None, "zh", 2, []], "True or False"),
     "extractor": ([None, "", "  ", 5, len, True], "a text that is not empty"),
     "plain_text": ([None, "maybe", 2, []], "True or False"),

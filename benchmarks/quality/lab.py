@@ -109,16 +109,11 @@ class LabTokenizer(features.Tokenizer):
     """
 
     def __init__(self, han: str) -> None:
-        super().__init__()
+        super().__init__(segmenter=han)
         self.words: dict[str, list[str]] = {}
         self.saved = 0.0
-        self._han = han
         self._seconds = 0.0
         self._characters = 0
-        if han == "rjieba":
-            import rjieba
-
-            self._segmenter = rjieba
 
     def load(self, path: Path) -> None:
         """Take the words of an earlier run."""
@@ -133,21 +128,15 @@ class LabTokenizer(features.Tokenizer):
     def _segment(self, runs: list[str]) -> list[list[str]]:
         new = [run for run in dict.fromkeys(runs) if run not in self.words]
         if new:
-            if self._han != "bigrams":
-                self._jieba()
+            self._dictionary()
             started = time.process_time()
-            self.words.update(zip(new, self._cut(new), strict=True))
+            self.words.update(zip(new, super()._segment(new), strict=True))
             self._seconds += time.process_time() - started
             self._characters += sum(map(len, new))
         known = sum(map(len, runs)) - sum(map(len, new))
         if known:
             self.saved += known * self._seconds / self._characters
         return [self.words[run] for run in runs]
-
-    def _cut(self, runs: list[str]) -> list[list[str]]:
-        if self._han == "bigrams":
-            return [[a + b for a, b in itertools.pairwise(run)] or [run] for run in runs]
-        return super()._segment(runs)
 
 
 class Tokens:

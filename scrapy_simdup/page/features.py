@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WEIGHTS = ("tf", "sqrt", "log", "binary")
+SEGMENTERS = ("jieba", "rjieba", "bigrams")
 RULES = "1"
 """Changes whenever `normalise` or `Tokenizer` gives other tokens for the same text."""
 
@@ -157,8 +158,9 @@ _ASCII_WORDS = {code: code if chr(code).isalnum() else 0x20 for code in range(12
 class Tokenizer:
     """Cuts normalised text into tokens, script by script and run by run.
 
-    - Han: words from jieba's dictionary. Where it knows none and gives single characters only, the
-      run's overlapping bigrams, since single characters say little about a text.
+    - Han: words from the dictionary of jieba, or of rjieba, the same in Rust. Where it knows none
+      and gives single characters only, the run's overlapping bigrams, since single characters say
+      little about a text. With the segmenter `bigrams` always these, together with kana.
     - Kana, bopomofo, Thai, Lao, Khmer, Burmese and Tai: overlapping bigrams of characters, a
       character being a letter with its marks. A run of one character is a token of its own.
     - All else: words, that is runs of letters, marks and digits. Symbols, emoji and punctuation
@@ -169,28 +171,37 @@ class Tokenizer:
 
     With `unify_chinese`, Chinese text in traditional characters and Taiwanese words becomes
     simplified and mainland ones first, so that the two versions of a text have the same tokens.
-    That takes OpenCC; without it ConfigError is raised, here and not with the first text.
 
-    The dictionary takes about a second and 100 MB; it loads with the first Han text, once an
+    A library that is wanted but not installed (OpenCC, rjieba) raises ConfigError, here and not
+    with the first text; another segmenter than those of `SEGMENTERS` ValueError.
+
+    jieba's dictionary takes about a second and 100 MB; it loads with the first Han text, once an
     instance. Instances may be used from several threads; pickled, they travel without it.
     """
 
-    def __init__(self, *, unify_chinese: bool = False) -> None:
+    def __init__(self, *, segmenter: str = "jieba", unify_chinese: bool = False) -> None:
+        if segmenter not in SEGMENTERS:
+            raise ValueError(f"segmenter must be one of {', '.join(SEGMENTERS)}, got {segmenter!r}")
+        self.segmenter = segmenter
         self._lock = threading.Lock()
-        self._segmenter: Any = None
+        self._words: Any = _load_rjieba() if segmenter == "rjieba" else None
         self._opencc = _load_opencc() if unify_chinese else None
 
     def __reduce__(self) -> tuple[functools.partial[Tokenizer], tuple[()]]:
-        return functools.partial(Tokenizer, unify_chinese=self._opencc is not None), ()
+        unify_chinese = self._opencc is not None
+        return (
+            functools.partial(Tokenizer, segmenter=self.segmenter, unify_chinese=unify_chinese),
+            (),
+        )
 
     @property
     def identity(self) -> dict[str, str]:
         """All that decides which tokens a text has."""
-        identity = {
-            "tokens": RULES,
-            "jieba": importlib.metadata.version("jieba"),
-            "characters": _character_classes(),
-        }
+        identity = {"tokens": RULES, "characters": _character_classes()}
+        if self.segmenter == "bigrams":
+            identity["segmenter"] = self.segmenter
+        else:
+            identity[self.segmenter] = importlib.metadata.version(self.segmenter)
         if self._opencc is not None:
             identity["opencc"] = f"{importlib.metadata.version('OpenCC')}/{_UNIFICATION}"
         return identity
@@ -233,7 +244,7 @@ class Tokenizer:
             # becomes 程序, and 程序 becomes 进程, there as in the mainland's text.
             convert = self._opencc.convert
             blocks = [convert(convert(block)) for block in blocks]
-        pattern = _JAPANESE_RUNS if japanese else _RUNS
+        pattern = _JAPANESE_RUNS if japanese or self.segmenter == "bigrams" else _RUNS
         runs = [
             [(match.lastgroup, match[0]) for match in pattern.finditer(block)] for block in blocks
         ]
@@ -254,9 +265,9 @@ class Tokenizer:
     def _segment(self, runs: list[str]) -> list[list[str]]:
         if not runs:
             return []
-        # One call for all runs: jieba never joins across white space, and gives it back.
+        # One call for all runs: no word reaches across white space, and it is given back.
         segmented: list[list[str]] = [[]]
-        for word in self._jieba().cut("\n".join(map(_spaced_out, runs))):
+        for word in self._dictionary().cut("\n".join(map(_spaced_out, runs))):
             if word == "\n":
                 segmented.append([])
             elif word != " ":
@@ -266,12 +277,12 @@ class Tokenizer:
             for words, run in zip(segmented, runs, strict=True)
         ]
 
-    def _jieba(self) -> Any:
-        if self._segmenter is None:
+    def _dictionary(self) -> Any:
+        if self._words is None:
             with self._lock:
-                if self._segmenter is None:
-                    self._segmenter = _load_jieba()
-        return self._segmenter
+                if self._words is None:
+                    self._words = _load_jieba()
+        return self._words
 
 
 def _spaced_out(run: str) -> str:
@@ -294,6 +305,16 @@ def _load_jieba() -> Any:
     segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
     segmenter.initialized = True
     return segmenter
+
+
+def _load_rjieba() -> Any:
+    try:
+        return importlib.import_module("rjieba")
+    except ImportError as error:
+        raise ConfigError(
+            "segmenter = 'rjieba' needs rjieba, which is not installed or does not load; "
+            "install it with: pip install 'rjieba>=0.2'"
+        ) from error
 
 
 def _load_opencc() -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from scrapy_simdup.page import features, simhash, sketch
 
@@ -43,15 +43,31 @@ class Fingerprint:
     distinct: int
 
 
+class Options(Protocol):
+    """What the user decides; `Fingerprinter` says what is allowed."""
+
+    @property
+    def weights(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def min_tokens(self) -> int: ...
+    @property
+    def segmenter(self) -> str: ...
+    @property
+    def unify_chinese(self) -> bool: ...
+
+
 class Fingerprinter:
     """Fingerprints texts, always in the same way.
 
     `weights` is one of `features.WEIGHTS`; `seed`, 0 … 2**64 - 1, keys all hashes; a text with
     fewer than `min_tokens` tokens has a fingerprint too unstable to go by (`state`);
-    `unify_chinese` gives traditional and simplified versions of one text the same fingerprint.
+    `segmenter`, one of `features.SEGMENTERS`, cuts Chinese text; `unify_chinese` gives traditional
+    and simplified versions of one text the same fingerprint.
 
-    Raises ValueError for other weights, a seed out of range, or `min_tokens` below 1; ConfigError
-    for `unify_chinese` without OpenCC.
+    Raises ValueError for other weights or segmenters, a seed out of range, or `min_tokens` below 1;
+    ConfigError for `unify_chinese` without OpenCC, and the segmenter `rjieba` without rjieba.
     """
 
     def __init__(
@@ -60,6 +76,7 @@ class Fingerprinter:
         weights: str = "sqrt",
         seed: int = 0,
         min_tokens: int = 20,
+        segmenter: str = "jieba",
         unify_chinese: bool = False,
     ) -> None:
         if weights not in features.WEIGHTS:
@@ -71,8 +88,19 @@ class Fingerprinter:
         self.weights = weights
         self.seed = _checked_seed(seed)
         self.min_tokens = min_tokens
-        self._tokenizer = features.Tokenizer(unify_chinese=unify_chinese)
+        self._tokenizer = features.Tokenizer(segmenter=segmenter, unify_chinese=unify_chinese)
         self._known: dict[tuple[str, bool], npt.NDArray[np.uint64]] = {}
+
+    @classmethod
+    def of(cls, options: Options) -> Fingerprinter:
+        """The fingerprinter with these options. Raises as the constructor does."""
+        return cls(
+            weights=options.weights,
+            seed=options.seed,
+            min_tokens=options.min_tokens,
+            segmenter=options.segmenter,
+            unify_chinese=options.unify_chinese,
+        )
 
     @property
     def identity(self) -> dict[str, str]:

@@ -188,3 +188,35 @@ def test_a_missing_library_is_told_before_the_first_text(
         monkeypatch.setattr(importlib.metadata, "version", missing)
     with pytest.raises(ConfigError, match=r"unify_chinese .* pip install 'OpenCC>=[\d.]+'$"):
         Fingerprinter(unify_chinese=True)
+
+
+@pytest.mark.parametrize("segmenter", ["rjieba", "bigrams"])
+@pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant"])
+def test_another_segmenter_finds_edits_and_keeps_texts_apart(language: str, segmenter: str) -> None:
+    if segmenter == "rjieba":
+        pytest.importorskip("rjieba", reason="needs rjieba: pip install rjieba")
+    for topic in TOPICS:
+        original = text(language, topic)
+        assert compare(original, original[:90] + original[95:], segmenter=segmenter).near
+    for one, other in combinations(TOPICS, 2):
+        assert not compare(text(language, one), text(language, other), segmenter=segmenter).near
+
+
+def test_which_segmenter_is_used_is_part_of_the_identity() -> None:
+    assert "jieba" in Fingerprinter().identity
+    bigrams = Fingerprinter(segmenter="bigrams").identity
+    assert bigrams["segmenter"] == "bigrams"
+    assert "jieba" not in bigrams
+    with pytest.raises(ValueError, match="one of jieba, rjieba, bigrams, got 'Jieba'"):
+        Fingerprinter(segmenter="Jieba")
+
+
+def test_bigrams_take_no_dictionary() -> None:
+    tokens = Tokenizer(segmenter="bigrams").tokens("图书馆 and ライブラリ")
+    assert tokens == ["图书", "书馆", "and", "ライ", "イブ", "ブラ", "ラリ"]
+
+
+def test_rjieba_that_is_missing_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    with pytest.raises(ConfigError, match=r"rjieba.* pip install 'rjieba>=[\d.]+'$"):
+        Fingerprinter(segmenter="rjieba")

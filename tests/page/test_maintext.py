@@ -84,7 +84,6 @@ def test_the_tree_stays_as_it_is() -> None:
 
 def test_a_page_without_text_has_none() -> None:
     assert MAIN_TEXT(tree_of("<html><body></body></html>"), ENOUGH) == ""
-    assert MAIN_TEXT(tree_of("<html><body><nav><a href=/>Home</a></nav></body></html>"), 0) == ""
 
 
 @pytest.mark.parametrize(
