@@ -187,6 +187,54 @@ class TestWhatTheVerdictSays:
             assert (verdict.kind, verdict.reason, verdict.rule) == ("exact", "text", "same_text")
 
 
+class TestImages:
+    def person(self, name: str, image: str) -> str:
+        return html(name, f'<img src="/img/{image}.png">' + story_html("about us"))
+
+    def test_of_its_own_make_a_page_of_another_name_another_page(self) -> None:
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/1", self.person("Anna", "anna"))
+            verdict = detector.check(f"{SITE}/2", self.person("Berta", "berta"))
+            assert (verdict.kind, verdict.near_miss.rule) == ("unique", "siblings")
+            copy = detector.check(f"{SITE}/2?from=mail", self.person("Berta", "berta") + " ")
+            assert copy.duplicate_of == f"{SITE}/2"
+
+    def test_that_many_pages_of_the_host_have_are_icons(self) -> None:
+        with Detector(None) as detector:
+            for n in range(9):
+                for icon in ("brush", "clipboard"):
+                    body = f'<img src="/img/{icon}.png">' + story_html(f"{icon} {n}")
+                    detector.check(f"{SITE}/{icon}{n}", html(f"Word {icon} {n}", body))
+            detector.check(f"{SITE}/1", self.person("Anna", "brush"))
+            assert detector.check(f"{SITE}/2", self.person("Berta", "clipboard")).kind == "near"
+
+
+class TestPages:
+    """Of one site, with a text that all of them share."""
+
+    def test_of_a_list_in_parts_are_kept_and_their_copies_are_not(self) -> None:
+        def part(number: int) -> str:
+            names = story(f"part {number}", 60).split()
+            links = "".join(f'<li><a href="/{name}-{number}">{name}</a></li>' for name in names)
+            return html(f"Directory, page {number}", f"<ul>{links}</ul>" + NOTICE, "Directory")
+
+        with Detector(None) as detector:
+            kinds = [detector.check(f"{SITE}/{n}", part(n)).kind for n in range(5)]
+            assert kinds == ["unique"] * 5
+            copies = [detector.check(f"{SITE}/{n}?x", part(n) + " ") for n in range(5)]
+            assert [copy.duplicate_of for copy in copies] == [f"{SITE}/{n}" for n in range(5)]
+
+    def test_with_a_passage_that_the_main_text_misses_are_kept(self) -> None:
+        def page(seed: str) -> str:
+            passage = f"<div>{' '.join(story(seed, 90).split())}</div>"
+            return html("Notes", f"{passage}{story_html('all', 150)}")
+
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/1", page("gulls"))
+            assert detector.check(f"{SITE}/2", page("tides")).kind == "unique"
+            assert detector.check(f"{SITE}/3", page("tides") + " ").duplicate_of == f"{SITE}/2"
+
+
 class TestManyCandidates:
     def test_only_the_most_similar_are_compared_in_full(self, monkeypatch) -> None:
         from scrapy_simdup import decision

@@ -77,6 +77,12 @@ class Blocks(tuple[Block, ...]):
             if not block.in_navigation and 2 * block.linked <= block.length
         )
 
+    def asides(self) -> tuple[str, ...]:
+        """What is in navigation, but not mostly links."""
+        return tuple(
+            block.text for block in self if block.in_navigation and 2 * block.linked <= block.length
+        )
+
     def headings(self) -> tuple[str, ...]:
         """The `<h1>` of the page."""
         return tuple(block.text for block in self if block.in_heading)

@@ -21,6 +21,8 @@ from scrapy_simdup.page.features import normalise
 from scrapy_simdup.page.profile import (
     MAIN,
     MAX_BLOCKS,
+    MAX_EMBEDS,
+    MAX_IMAGES,
     MAX_NUMBERS,
     PROSE,
     block_hashes,
@@ -42,10 +44,10 @@ RULES: Final[dict[str, str]] = {
     "same_text": "the same blocks of text, in whatever order",
     "resemblance": "near: within the distance, and alike enough; refused: not alike enough",
     "distance": "near: within the distance, no verification wanted; refused: not within it",
-    "other_view": "refused: alike in one view, but what else the pages show differs",
+    "other_view": "refused: alike in one view, but what else the pages show or hold differs",
     "containment": "refused: one page contains the other and much more",
     "boilerplate": "refused: what they share is what many pages of the host have in common",
-    "siblings": "refused: one template, but other names and numbers",
+    "siblings": "refused: one template, but other names, and other numbers, images or embeds",
 }
 
 
@@ -77,6 +79,17 @@ class Thresholds:
     this. A fifth is what people call a duplicate (legal texts); here nothing of it is missing."""
     boilerplate: float = 0.5
     """Share of boilerplate in what two texts share, from which on it can be refused."""
+    own_apart: int = 30
+    """So many shingles of their own in texts apart make another page, on both sides."""
+    own_share: float = 0.2
+    """And so much of all of them; less is lost in the sketches' error."""
+    own_entries: int = 8
+    """So many links, or images, of their own make another list, on both sides."""
+    words_an_entry: int = 10
+    """Of a text that has more words for each of them, they are an appendix."""
+    own_embeds: int = 1
+    words_an_embed: int = 200
+    """The same for embeds."""
     same_numbers: float = 0.5
     """Titles that differ in numbers only are a version, unless fewer numbers than this are shared."""
 
@@ -259,7 +272,9 @@ class _Pair:
         alike = measured.resemblance
         if not same_text and (alike is None or alike < criteria.min_resemblance):
             return False, "resemblance"
-        if self._shows_something_else():
+        if self._shows_something_else() or self._holds_something_else:
+            return False, "other_view"
+        if same_text and name == MAIN and self._prose_differs():
             return False, "other_view"
         if not (same_text and self._surroundings_agree(name)):
             if not self._other_view_agrees(name):
@@ -332,6 +347,51 @@ class _Pair:
             return common < self._limits.site_containment
         common = containment(shown, a.visible_shingles, b.visible_shingles)
         return common < self._limits.visible_containment
+
+    @cached_property
+    def _holds_something_else(self) -> bool:
+        """Whether either page of one site has something of its own that is in no view of it.
+
+        Two films under one description, two lists under one introduction, two stories in an
+        `<aside>`. Related links below a text, its illustrations and advertisements are no evidence:
+        there must be many for so few words, and most must be others. On two sites they would be.
+        """
+        if not self._same_site:
+            return False
+        a, b, limits = self._a, self._b, self._limits
+        words = min(max(view.tokens for view in page.views) for page in (a, b))
+        embeds = max(limits.own_embeds, words / limits.words_an_embed)
+        entries = max(limits.own_entries, words / limits.words_an_entry)
+        return (
+            _are_other_names(a.embeds, b.embeds, MAX_EMBEDS, embeds)
+            or _are_other_names(a.images, b.images, MAX_IMAGES, entries)
+            or self._have_own((a.links, a.link_count), (b.links, b.link_count), entries)
+            or self._have_own(
+                (a.apart, a.apart_shingles), (b.apart, b.apart_shingles), limits.own_apart
+            )
+        )
+
+    def _prose_differs(self) -> bool:
+        """Whether the same main text on one site misses a passage of prose that each page has."""
+        a, b = self._a.view(PROSE), self._b.view(PROSE)
+        if not self._same_site or a is None or b is None:
+            return False
+        return self._have_own(
+            (a.sketch, a.shingles), (b.sketch, b.shingles), self._limits.own_apart
+        )
+
+    def _have_own(self, a: tuple[bytes, int], b: tuple[bytes, int], least: float) -> bool:
+        """Whether each of two sets, given as sketch and size, has so many of its own.
+
+        And a share of it, since the estimate is as wrong as the sets are large.
+        """
+        if not a[0] or not b[0]:
+            return False
+        alike = resemblance(a[0], b[0])
+        both = alike / (1.0 + alike) * (a[1] + b[1])
+        return all(
+            size - both >= max(least, self._limits.own_share * size) for size in (a[1], b[1])
+        )
 
     def _is_contained(self, measured: Comparison) -> bool:
         """Whether one view holds the other and clearly more: a quotation, a book's print version."""
@@ -438,20 +498,20 @@ class _Pair:
         their texts; so where names are the same, most numbers have to be others. So they have on
         two sites, which may well give one story two headlines. Numbers of versions and chapters
         have a dot, though; "flat 7" and "flat 12" are two offers, even if all other numbers are
-        those of the house.
+        those of the house. On one site, an image or an embed is as good as a number.
         """
         if not self._differences:
             return False
-        mine, theirs = unpack(self._a.numbers), unpack(self._b.numbers)
-        if MAX_NUMBERS in (len(mine), len(theirs)):
-            limit = min(numbers[-1] for numbers in (mine, theirs) if len(numbers) == MAX_NUMBERS)
-            mine, theirs = mine[mine <= limit], theirs[theirs <= limit]
-        both = len(np.intersect1d(mine, theirs, assume_unique=True))
-        only_mine, only_theirs = len(mine) - both, len(theirs) - both
-        own = min(only_mine, only_theirs)
+        a, b = self._a, self._b
+        mine, theirs, both = _own(a.numbers, b.numbers, MAX_NUMBERS)
+        own = min(len(mine), len(theirs))
         if self._same_site and (self._names_differ() or self._differ_in_plain_numbers()):
-            return own >= 1
-        return own >= 2 and both < self._limits.same_numbers * (both + only_mine + only_theirs)
+            return (
+                own >= 1
+                or self._each_has(a.embeds, b.embeds, MAX_EMBEDS)
+                or self._each_has(a.images, b.images, MAX_IMAGES)
+            )
+        return own >= 2 and both < self._limits.same_numbers * (both + len(mine) + len(theirs))
 
     def _differ_in_plain_numbers(self) -> bool:
         """Whether titles and headings differ, and in no number with a dot, such as 9.6 and 36.54."""
@@ -460,6 +520,38 @@ class _Pair:
         names = (self._a.title, self._b.title, *self._a.headings, *self._b.headings)
         dotted = {word for name in names for word in _DOTTED.findall(_plain(name))}
         return all(dotted.isdisjoint(words) for words in chain.from_iterable(self._differences))
+
+    def _each_has(self, a: bytes, b: bytes, limit: int) -> bool:
+        """Whether each page has an image or embed that the other has not, and that is no icon."""
+        mine, theirs, _ = _own(a, b, limit)
+        if self._common is not None and len(mine) and len(theirs):
+            mine, theirs = mine[~self._common(mine)], theirs[~self._common(theirs)]
+        return len(mine) > 0 and len(theirs) > 0
+
+
+def _own(
+    a: bytes, b: bytes, limit: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
+    """The packed hashes that only the one has, only the other, and how many both, as far as known."""
+    mine, theirs = unpack(a), unpack(b)
+    if limit in (len(mine), len(theirs)):  # larger ones are not remembered
+        known = min(hashes[-1] for hashes in (mine, theirs) if len(hashes) == limit)
+        mine, theirs = mine[mine <= known], theirs[theirs <= known]
+    both = np.intersect1d(mine, theirs, assume_unique=True)
+    return (
+        np.setdiff1d(mine, both, assume_unique=True),
+        np.setdiff1d(theirs, both, assume_unique=True),
+        len(both),
+    )
+
+
+def _are_other_names(a: bytes, b: bytes, limit: int, least: float) -> bool:
+    """Whether either has so many hashes of its own, and more than they share."""
+    if not a or not b:
+        return False
+    mine, theirs, both = _own(a, b, limit)
+    own = min(len(mine), len(theirs))
+    return own >= least and own > both
 
 
 _WORD = re.compile(r"\w+")

@@ -18,6 +18,7 @@ import numpy as np
 from scrapy_simdup.page import story
 from scrapy_simdup.page.blocks import carried_texts, read_blocks
 from scrapy_simdup.page.maintext import MainText
+from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,8 @@ class Content:
     `main` is what the extractor takes for the main text, and empty where that does not stand for
     the page; `no_main` says why. `prose` is what the page shows outside of navigation and links, and
     empty where that does not stand for the page; `visible` is all that it shows or carries. Both
-    are empty with an extractor of the user's own. At least one of `main` and `prose` is not empty.
+    are empty with an extractor of the user's own, and so are `resources`, what the page is about in
+    no text of it. At least one of `main` and `prose` is not empty.
 
     `title` has at most 300 characters, and so have `headings`, the page's `<h1>`, together.
     `language` is what the page's `<html lang>` says, unchecked. `cut_off` says that the document
@@ -96,6 +98,7 @@ class Content:
     language: str | None = None
     no_main: NoMain | None = None
     cut_off: bool = False
+    resources: Resources = NOTHING
 
     @classmethod
     def of_text(cls, text: str, title: str | None = None) -> Content:
@@ -183,6 +186,7 @@ class ContentExtractor:
             main=main,
             prose=blocks.prose() if on_page else (),
             visible=(*blocks.visible(), *carried_texts(tree)),
+            resources=read_resources(tree, blocks),
             title=_title(tree),
             headings=_cut(blocks.headings()),
             language=_language(tree),

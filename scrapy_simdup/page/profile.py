@@ -17,7 +17,7 @@ import xxhash
 from scrapy_simdup.page.features import compact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 MAIN = "main"
 PROSE = "prose"
@@ -28,6 +28,12 @@ MAX_BLOCKS = 128
 block in common remember the same ones."""
 MAX_NUMBERS = 64
 """So many distinct numbers of a page are remembered, chosen in the same way."""
+
+MIN_APART = 8
+"""Fewer links, or shingles of texts apart, would be no evidence."""
+MAX_IMAGES = 16
+MAX_EMBEDS = 8
+"""So many names of images and embeds, chosen in the same way."""
 
 _PACKED = np.dtype("<u4")
 
@@ -53,7 +59,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     length whose shingles do not reach over the ends of blocks, so that their order is no matter,
     `block_shingles` the number of these; b"" and 0 where that is not known (plain text, an
     extractor of the user's own). `title` and `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
-    hashes of the blocks of all views, and of the distinct tokens with digits.
+    hashes of the blocks of all views, and of the distinct tokens with digits; `embeds` and
+    `images` those of the names of what the page embeds. `links` is the 64-byte sketch of the names
+    of what it links to, `link_count` their number; `apart` that of its texts that stand apart from
+    its views, `apart_shingles` the number of their shingles. Fewer than `MIN_APART` of either are
+    not remembered.
     """
 
     views: tuple[View, ...]
@@ -65,6 +75,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     headings: tuple[str, ...] = ()
     blocks: bytes = b""
     numbers: bytes = b""
+    embeds: bytes = b""
+    images: bytes = b""
+    links: bytes = b""
+    link_count: int = 0
+    apart: bytes = b""
+    apart_shingles: int = 0
 
     def view(self, name: str) -> View | None:
         return next((view for view in self.views if view.name == name), None)
@@ -83,6 +99,13 @@ def block_hashes(blocks: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint32]
             dtype=np.uint64,
             count=len(blocks),
         )
+    )
+
+
+def name_hashes(names: Iterable[str], seed: int = 0) -> npt.NDArray[np.uint64]:
+    """64-bit hashes of names as they are, keyed by *seed*, in their order: uint64[n]."""
+    return np.array(
+        [xxhash.xxh3_64_intdigest(name.encode(), seed) for name in names], dtype=np.uint64
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from scrapy_simdup.page.fingerprint import blocks_digest
 from scrapy_simdup.page.profile import (
     MAIN,
     MAX_BLOCKS,
+    MAX_EMBEDS,
+    MAX_IMAGES,
     MAX_NUMBERS,
+    MIN_APART,
     PROSE,
     Profile,
     View,
     block_hashes,
+    name_hashes,
     pack,
     unpack,
     upper_half,
@@ -31,8 +35,9 @@ if TYPE_CHECKING:
 
     from scrapy_simdup.page.content import Content
     from scrapy_simdup.page.fingerprint import Fingerprint, Fingerprinter
+    from scrapy_simdup.page.resources import Resources
 
-RULES = "1"
+RULES = "2"
 """Changes whenever the same content gives another profile."""
 
 _SLICE = 10_000
@@ -70,11 +75,15 @@ class Portrait:
     seed: int
 
     def own_blocks(self) -> npt.NDArray[np.uint32]:
-        """The hashes of its blocks, title and headings: what its host's memory is told of it."""
+        """The hashes of its blocks, title, headings, images and embeds: what its host's memory is
+        told of it.
+        """
         names = (self.profile.title or "", *self.profile.headings)
         return np.concatenate(
             (
                 unpack(self.profile.blocks),
+                unpack(self.profile.embeds),
+                unpack(self.profile.images),
                 block_hashes(features.normalise_blocks(names), self.seed),
             )
         )
@@ -107,13 +116,15 @@ class Profiler:
             for name, texts in ((MAIN, content.main), (PROSE, content.prose))
             if name in self._views and texts
         }
-        shown = content.visible if PROSE in self._views else ()
+        seen = PROSE in self._views
+        shown = content.visible if seen else ()
+        aside = content.resources.apart if seen else ()
         # The views have most of their blocks in common.
-        distinct = list(dict.fromkeys(chain(*sources.values(), shown)))
+        distinct = list(dict.fromkeys(chain(*sources.values(), shown, aside)))
         normalised = dict(zip(distinct, features.normalise_each(distinct), strict=True))
         readings = {name: _read(texts, normalised) for name, texts in sources.items()}
-        visible = _read(shown, normalised)
-        hashes = self._hashes((*readings.values(), visible))
+        visible, apart = _read(shown, normalised), _read(aside, normalised)
+        hashes = self._hashes((*readings.values(), visible, apart))
         views: list[View] = []
         composition = {}
         unfit: list[str] = []
@@ -152,6 +163,7 @@ class Profiler:
                     np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS
                 ),
                 numbers=self._numbers(readings.values()),
+                **self._beside(content.resources, apart, hashes),
             ),
             composition,
             self._fingerprinter.seed,
@@ -194,6 +206,28 @@ class Profiler:
         own = features.token_hashes(short, self._fingerprinter.seed)
         return np.unique(np.concatenate((inside, own)))
 
+    def _beside(
+        self,
+        resources: Resources,
+        apart: Sequence[str],
+        hashes: Mapping[str, npt.NDArray[np.uint64]],
+    ) -> dict[str, Any]:
+        """What is kept of the resources of a page. Texts apart that are short have no shingles."""
+        if PROSE not in self._views:
+            return {}
+        texts = [hashes[text] for text in dict.fromkeys(apart)]
+        shingles = sketch.shingle_hashes_inside(
+            [tokens for tokens in texts if len(tokens) >= sketch.SHINGLE_SIZE]
+        )
+        seed = self._fingerprinter.seed
+        links = name_hashes(resources.links, seed)
+        return {
+            "embeds": pack(upper_half(name_hashes(resources.embeds, seed)), MAX_EMBEDS),
+            "images": pack(upper_half(name_hashes(resources.images, seed)), MAX_IMAGES),
+            **_sketched("links", "link_count", links),
+            **_sketched("apart", "apart_shingles", shingles),
+        }
+
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
         found = {
             number.lstrip("0")  # 02.09. is 2.9.
@@ -209,6 +243,13 @@ class Profiler:
 def _read(texts: Iterable[str], normalised: Mapping[str, str]) -> list[str]:
     """The normalised blocks of a reading; blocks of which nothing is left go."""
     return [block for text in texts if (block := normalised[text])]
+
+
+def _sketched(name: str, count: str, hashes: npt.NDArray[np.uint64]) -> dict[str, Any]:
+    """A coarse sketch of distinct hashes and their number, as fields of a profile."""
+    if len(hashes) < MIN_APART:
+        return {}
+    return {name: sketch.sketch(hashes, bins=sketch.COARSE_BINS), count: len(hashes)}
 
 
 def _positions(

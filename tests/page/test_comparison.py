@@ -28,7 +28,7 @@ from scrapy_simdup.page.comparison import (
     compare_profiles,
     measure,
 )
-from scrapy_simdup.page.content import ContentExtractor
+from scrapy_simdup.page.content import Content, ContentExtractor
 from scrapy_simdup.page.features import normalise_blocks
 from scrapy_simdup.page.fingerprint import Fingerprinter
 from scrapy_simdup.page.kepttext import pack_texts, unpack_texts
@@ -65,6 +65,9 @@ BLIND = Thresholds(
     other_title=0.0,
     visible_containment=0.0,
     site_containment=0.0,
+    own_apart=10**9,
+    own_entries=10**9,
+    own_embeds=10**9,
 )
 LENIENT = replace(BLIND, contained=2.0)
 
@@ -218,6 +221,37 @@ def flat(number: int | str, rooms: int, price: int, *, of: str = "Mill, flat {}"
         f"garden of 450 m², and 5 minutes to the station. No. {number}: {rooms} rooms, {price} euro."
     )
     return article(f"{facts}\n\n{TERMS}", f"{name} | Roof & Key", name)
+
+
+INTRODUCTION = story("introduction", 70)
+
+
+def holding(*parts: str, title: str = "Our collection", heading: str = "Our collection") -> str:
+    """A page whose text is an introduction, with what it is about in no text of it."""
+    return page(title, f"<main><h1>{heading}</h1>{''.join(parts)}{paragraphs(INTRODUCTION)}</main>")
+
+
+def film(name: str, folder: str = "films") -> str:
+    return f'<video src="/{folder}/{name}.mp4?session={folder}7f"></video>'
+
+
+def entries(first: int, count: int = 12, more: str = "") -> str:
+    words = vocabulary()
+    items = (
+        f'<li><a href="/{words[n]}{more}">{words[n]}</a></li>' for n in range(first, first + count)
+    )
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def pictures(*names: str, folder: str = "p") -> str:
+    return "".join(f'<img src="/{folder}/{name}.jpg">' for name in names)
+
+
+def aside(seed: str, words: int = 60) -> str:
+    return f"<aside><p>{' '.join(story(seed, words).split())}</p></aside>"
+
+
+SHARED_MENU = '<div><a href="/tea">Tea</a> <a href="/rope">Rope</a></div>'
 
 
 # ---- one pair for every rule ---------------------------------------------------------------------
@@ -425,6 +459,95 @@ DECIDED = {
         article(f"In 1999 it sank.\n\n{TALE}", "Chain breaks | Lantern", "Chain breaks"),
         off={"keep_siblings": False},
     ),
+    "two films under one description": Case(
+        "other_view",
+        False,
+        holding(film("gulls")),
+        holding(film("tides")),
+        off={"thresholds": BLIND},
+    ),
+    "one film at two places": Case(
+        "same_text", True, holding(film("gulls")), holding(film("gulls", "mirror"))
+    ),
+    "two films on two sites": Case(
+        "same_text", True, holding(film("gulls")), holding(film("tides")), {"same_site": False}
+    ),
+    "another film beside a long text": Case(
+        "same_text",
+        True,
+        holding(film("gulls"), paragraphs(TALE)),
+        holding(film("tides"), paragraphs(TALE)),
+    ),
+    "two galleries under one description": Case(
+        "other_view",
+        False,
+        holding(pictures(*CREWS[:12])),
+        holding(pictures(*CREWS[12:24])),
+        off={"thresholds": BLIND},
+    ),
+    "one gallery at two places": Case(
+        "same_text",
+        True,
+        holding(pictures(*CREWS[:12])),
+        holding(pictures(*CREWS[:12], folder="img/v2")),
+    ),
+    "another icon or two": Case(
+        "same_text",
+        True,
+        holding(pictures("home", "search", *CREWS[:5])),
+        holding(pictures("house", "lens", *CREWS[:5])),
+    ),
+    "two lists of links under one introduction": Case(
+        "other_view",
+        False,
+        holding(SHARED_MENU, entries(0)),
+        holding(SHARED_MENU, entries(100)),
+        off={"thresholds": BLIND},
+    ),
+    "one list of links with a session in each": Case(
+        "same_text",
+        True,
+        holding(SHARED_MENU, entries(0)),
+        holding(SHARED_MENU, entries(0, more="?session=4f2a")),
+    ),
+    "other related links": Case(
+        "same_text",
+        True,
+        holding(entries(0), entries(50, 5)),
+        holding(entries(0), entries(100, 5)),
+    ),
+    "two stories in asides to one text": Case(
+        "other_view",
+        False,
+        holding(paragraphs(TALE), aside("gulls")),
+        holding(paragraphs(TALE), aside("tides")),
+        off={"thresholds": BLIND},
+    ),
+    "other short notes in asides": Case(
+        "same_text",
+        True,
+        holding(paragraphs(TALE), aside("gulls", 20)),
+        holding(paragraphs(TALE), aside("tides", 20)),
+    ),
+    "an aside on one of the pages": Case(
+        "same_text",
+        True,
+        holding(paragraphs(TALE), aside("gulls")),
+        holding(paragraphs(TALE)),
+    ),
+    "two names and a photograph of each": Case(
+        "siblings",
+        False,
+        holding(pictures("anna"), paragraphs(TALE), title="Anna", heading="Anna"),
+        holding(pictures("berta"), paragraphs(TALE), title="Berta", heading="Berta"),
+        off={"keep_siblings": False},
+    ),
+    "two names and one photograph": Case(
+        "resemblance",
+        True,
+        holding(pictures("anna"), paragraphs(TALE), title="Anna", heading="Anna"),
+        holding(pictures("anna"), paragraphs(TALE), title="Berta", heading="Berta"),
+    ),
     "main texts that are the same since they lack the songs": Case(
         "siblings",
         False,
@@ -483,6 +606,23 @@ def test_the_shell_around_two_stories_in_scripts_is_no_page() -> None:
         one, other = (shell(name, story(name, words)) for name in ("Herring", "Mackerel"))
         assert not judge(one, other).near
         assert judge(one, shell("Herring again", story("Herring", words))).near
+
+
+def test_the_same_main_text_may_miss_a_passage_that_each_page_has() -> None:
+    main = tuple(TALE.split("\n\n"))
+
+    def missing(seed: str, words: int) -> Portrait:
+        texts = (*main, " ".join(story(seed, words).split()))
+        return PROFILER.portrait(Content(main, texts, texts, title="The ferry"))
+
+    def near(words: int, same_site: bool = True, thresholds: Thresholds = THRESHOLDS) -> bool:
+        a, b = missing("gulls", words), missing("tides", words).profile
+        return compare_profiles(a, b, Config(), same_site=same_site, thresholds=thresholds).near
+
+    assert not near(75)
+    assert near(75, thresholds=replace(THRESHOLDS, own_apart=10**9))
+    assert near(75, same_site=False)
+    assert near(25)
 
 
 def test_a_heading_of_the_whole_host_does_not_name_the_page() -> None:
