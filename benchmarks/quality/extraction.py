@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scrapy_simdup.config import Config
-from scrapy_simdup.page import blocks, content, story
+from scrapy_simdup.page import blocks, content, maintext, resources, story
 from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
 from scrapy_simdup.page.fingerprint import body_digest
 
@@ -134,9 +134,8 @@ def _path(pages: PageSet, source: str, cache: Path) -> Path:
 @functools.cache
 def _identity(source: str) -> str:
     if source == PACKAGE:
-        code = b"".join(
-            Path(str(module.__file__)).read_bytes() for module in (blocks, content, story)
-        )
+        modules = (blocks, content, maintext, resources, story)
+        code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
         parts = (repr(ContentExtractor().identity).encode(), code)
     else:
         versions = [importlib.metadata.version(library) for library in _OTHERS[source][1]]

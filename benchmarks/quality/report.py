@@ -12,7 +12,6 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from results import code_identity
 from sets import TEXT_PAIRS, Counts
 from variants import CURVES, CUTS, DEFAULT, PAPER, TABLES, Row, Table
 
@@ -40,7 +39,6 @@ class Report:
         template = Path(__file__).with_name("quality.template.md").read_text(encoding="utf-8")
         text = Template(template).substitute(
             command=self.command,
-            code=code_identity(),
             cuts=", ".join(map(str, CUTS)),
             machine=_machine(),
             versions=_versions(),

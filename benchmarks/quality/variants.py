@@ -160,6 +160,8 @@ PARTS: Final = Table(
                                    "contradicts_prose": 0, "same_title": 0, "other_title": 0,
                                    "visible_containment": 0, "site_containment": 0}),
         _row("… its part for all that is shown", {"visible_containment": 0, "site_containment": 0}),
+        _row("… its part for what is in no view", {"own_apart": 10**9, "own_entries": 10**9,
+                                                   "own_embeds": 10**9}),
         _row("… its part for a match of the main text", {"agrees_with_main": 0}),
         _row("… its part for a match of the prose",
              {"agrees_with_prose": 0, "contradicts_prose": 0}),
