@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from scrapy_simdup.detector import Detector
     from scrapy_simdup.errors import ConfigError, SimdupError, StoreError
     from scrapy_simdup.exceptions import DuplicateItem, DuplicatePage
-    from scrapy_simdup.page.comparison import Comparison
     from scrapy_simdup.page.fingerprint import Fingerprint
+    from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.pairwise import Fingerprinter, compare
     from scrapy_simdup.store.index import FingerprintIndex, Match
     from scrapy_simdup.verdict import NearMiss, Verdict
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Addon": "addon",
-    "Comparison": "page.comparison",
+    "Comparison": "page.measure",
     "Config": "config",
     "ConfigError": "errors",
     "Detector": "detector",

@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from scrapy_simdup.page.comparison import closest, compare_profiles
+from scrapy_simdup.page.comparison import compare_profiles
 from scrapy_simdup.page.fingerprint import body_digest
 from scrapy_simdup.page.kepttext import unpack_texts
+from scrapy_simdup.page.measure import closest
 from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
 from scrapy_simdup.store.records import Record
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from scrapy_simdup.config import Config
-    from scrapy_simdup.page.comparison import Comparison
+    from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait, Profiler
     from scrapy_simdup.store.records import PageTransaction

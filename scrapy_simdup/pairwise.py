@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simdup.config import Config
 from scrapy_simdup.page import fingerprint as page_fingerprint
-from scrapy_simdup.page.comparison import Comparison, compare_profiles, measure
+from scrapy_simdup.page.comparison import compare_profiles
 from scrapy_simdup.page.content import Content, ContentExtractor, NoContent
 from scrapy_simdup.page.features import normalise_blocks
 from scrapy_simdup.page.fingerprint import blocks_digest
+from scrapy_simdup.page.measure import Comparison, measure
 from scrapy_simdup.page.profiler import Profiler, Unfit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import itertools
 import pickle
 import time
 from collections import defaultdict
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
@@ -31,7 +31,7 @@ from sets import Counts, PageSet, TextPair, judge_pairs
 from scrapy_simdup import decision
 from scrapy_simdup.decision import Analysis, Decision, Page
 from scrapy_simdup.detector import page_key
-from scrapy_simdup.page import comparison, features, sketch
+from scrapy_simdup.page import features, measure, sketch, surroundings
 from scrapy_simdup.page import profiler as page_profiler
 from scrapy_simdup.page.comparison import compare_profiles
 from scrapy_simdup.page.content import Content
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from variants import Variant
 
+    from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.verdict import Verdict
 
 Hashes = npt.NDArray[np.uint64]
@@ -359,14 +360,12 @@ def _has_own_sketch(variant: Variant) -> bool:
 @contextmanager
 def _parts_of(variant: Variant) -> Iterator[None]:
     """The package's modules with those of their functions exchanged that are no parameters."""
-    other_sketch = _has_own_sketch(variant)
     order = _ordered_digest if variant.block_order else blocks_digest
-    with (
-        mock.patch.object(page_profiler, "blocks_digest", order),
-        mock.patch.object(comparison, "resemblance", resemblance)
-        if other_sketch
-        else nullcontext(),
-    ):
+    with ExitStack() as exchanged:
+        exchanged.enter_context(mock.patch.object(page_profiler, "blocks_digest", order))
+        if _has_own_sketch(variant):
+            for module in (measure, surroundings):  # all that compare sketches
+                exchanged.enter_context(mock.patch.object(module, "resemblance", resemblance))
         yield
 
 
@@ -459,7 +458,7 @@ class LabDecision(Decision):
         found.sort(key=lambda item: -_best_resemblance(profile, item[1].profile))
         return found[: decision.MAX_COMPARED]
 
-    def _compare(self, txn: Any, analysis: Analysis, other: Record) -> comparison.Comparison:
+    def _compare(self, txn: Any, analysis: Analysis, other: Record) -> Comparison:
         host = urlsplit(self.page.url).netloc.lower()
         return compare_profiles(
             analysis.portrait,

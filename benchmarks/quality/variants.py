@@ -12,8 +12,8 @@ from typing import Any, Final
 from extraction import PACKAGE
 
 from scrapy_simdup.config import Config
-from scrapy_simdup.page.comparison import THRESHOLDS, Thresholds
 from scrapy_simdup.page.sketch import SHINGLE_SIZE
+from scrapy_simdup.page.thresholds import THRESHOLDS, Thresholds
 
 
 @dataclass(frozen=True, kw_only=True)

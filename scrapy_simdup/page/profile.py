@@ -117,3 +117,22 @@ def pack(hashes: npt.NDArray[np.uint32], limit: int) -> bytes:
 def unpack(packed: bytes) -> npt.NDArray[np.uint32]:
     """The hashes that `pack` has made bytes of, as uint32[n]."""
     return np.frombuffer(packed, dtype=_PACKED).astype(np.uint32)
+
+
+def own_hashes(
+    a: bytes, b: bytes, limit: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
+    """The hashes that only *a* has, those that only *b* has, and how many both have.
+
+    As far as is known: *limit* is that of `pack`, and beyond it nothing is.
+    """
+    mine, theirs = unpack(a), unpack(b)
+    if limit in (len(mine), len(theirs)):  # larger ones are not remembered
+        known = min(hashes[-1] for hashes in (mine, theirs) if len(hashes) == limit)
+        mine, theirs = mine[mine <= known], theirs[theirs <= known]
+    both = np.intersect1d(mine, theirs, assume_unique=True)
+    return (
+        np.setdiff1d(mine, both, assume_unique=True),
+        np.setdiff1d(theirs, both, assume_unique=True),
+        len(both),
+    )

@@ -19,19 +19,12 @@ from hypothesis import strategies as st
 from material import edited, story, vocabulary
 
 from scrapy_simdup.config import PRESETS, Config
-from scrapy_simdup.page.comparison import (
-    RULES,
-    THRESHOLDS,
-    Comparison,
-    Thresholds,
-    closest,
-    compare_profiles,
-    measure,
-)
+from scrapy_simdup.page.comparison import RULES, compare_profiles
 from scrapy_simdup.page.content import Content, ContentExtractor
 from scrapy_simdup.page.features import normalise_blocks
 from scrapy_simdup.page.fingerprint import Fingerprinter
 from scrapy_simdup.page.kepttext import pack_texts, unpack_texts
+from scrapy_simdup.page.measure import Comparison, closest, measure
 from scrapy_simdup.page.profile import (
     MAIN,
     MAX_BLOCKS,
@@ -45,6 +38,7 @@ from scrapy_simdup.page.profile import (
 )
 from scrapy_simdup.page.profiler import Composition, Portrait, Profiler
 from scrapy_simdup.page.sketch import COARSE_BINS, resemblance, shingle_hashes, sketch
+from scrapy_simdup.page.thresholds import THRESHOLDS, Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

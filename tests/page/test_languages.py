@@ -25,7 +25,7 @@ from scrapy_simdup.page.fingerprint import Fingerprinter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_simdup.page.comparison import Comparison
+    from scrapy_simdup.page.measure import Comparison
 
 MAX_DISTANCE = 9  # the default of SIMDUP_MAX_DISTANCE
 SEEDS = range(3)
