@@ -307,6 +307,7 @@ class Decision:
             other.profile,
             self.config,
             same_site=host == _host(other.url),
+            same_document=_end_alike(self.page.url, other.url),
             common=common,
             exact=shingles if analysis.text and other.text else None,
         )
@@ -382,3 +383,24 @@ def _host(url: str) -> str:
         return url
     default = {"http": 80, "https": 443}.get(parts.scheme)
     return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"
+
+
+def _end_alike(url: str, other: str) -> bool:
+    """Whether two addresses call a document the same, in two folders.
+
+    An index is called as its folder is.
+    """
+    (folder, name, query), (other_folder, other_name, other_query) = map(_document, (url, other))
+    return bool(name) and (name, query) == (other_name, other_query) and folder != other_folder
+
+
+def _document(url: str) -> tuple[list[str], str, str]:
+    """The folder of an address, the last part of its path, and its query."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return [], "", ""
+    path = [part for part in parts.path.split("/") if part]
+    while path and path[-1].partition(".")[0].lower() in ("index", "default"):
+        path.pop()
+    return path[:-1], path[-1] if path else "", parts.query

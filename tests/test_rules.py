@@ -245,3 +245,46 @@ class TestManyCandidates:
                 detector.check(f"{SITE}/{n}", text=edited(story("tale"), n))
             verdict = detector.check(f"{SITE}/x", text=edited(story("tale"), 7) + " x")
             assert verdict.duplicate_of == f"{SITE}/7"
+
+
+class TestEditions:
+    """Two editions of a manual: another version in title and heading, and in the numbers of the text."""
+
+    def page(self, version: str, released: int) -> str:
+        facts = f"<p>Version {version}, released in {released}, build {released * 7}.</p>"
+        return html(f"Ropes – Manual {version}", facts + story_html("ropes", 500), f"Ropes {version}")
+
+    def verdict(self, *paths: str, versions: tuple[str, str] = ("3.7", "4.8")) -> str:
+        with Detector(None) as detector:
+            for path, version, year in zip(paths, versions, (2013, 2015), strict=True):
+                kind = detector.check(f"{SITE}{path}", self.page(version, year)).kind
+        return kind
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("/3.7/ropes.html", "/4.8/ropes.html"),
+            ("/manual/3.7/en/ropes/", "/manual/4.8/en/ropes/"),
+            ("/3/ropes/index.html", "/4/ropes/index.html"),
+        ],
+    )
+    def test_are_duplicates_if_their_addresses_end_alike(self, one: str, other: str) -> None:
+        assert self.verdict(one, other) == "near"
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("/ropes-3.7.html", "/ropes-4.8.html"),
+            ("/ropes-3.7/index.html", "/ropes-4.8/index.html"),
+            ("/page.php?id=37", "/page.php?id=48"),
+            ("/", "/index.html"),
+        ],
+    )
+    def test_are_kept_apart_if_they_do_not(self, one: str, other: str) -> None:
+        assert self.verdict(one, other) == "unique"
+
+    def test_offers_in_folders_of_their_own_are_no_editions(self) -> None:
+        assert (
+            self.verdict("/flat-7/plan.html", "/flat-12/plan.html", versions=("7", "12"))
+            == "unique"
+        )

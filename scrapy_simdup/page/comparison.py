@@ -63,6 +63,7 @@ def compare_profiles(
     criteria: Criteria,
     *,
     same_site: bool,
+    same_document: bool = False,
     common: Common | None = None,
     exact: Exact | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -70,13 +71,14 @@ def compare_profiles(
     """Compare the page at hand with another one.
 
     *same_site* says whether both come from one host: only there titles and numbers tell siblings
-    apart. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
+    apart. *same_document* says that their addresses end alike, as those of one document in two
+    editions do. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
     shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
     where it is, they are counted out wherever the sketches are not too far below the threshold to
     matter. Of several views the one that makes the pages near counts, then the one with the best
     resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
+    pair = _Pair(a, b, criteria, same_site, same_document, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
@@ -103,6 +105,7 @@ class _Pair:
         b: Profile,
         criteria: Criteria,
         same_site: bool,
+        same_document: bool,
         common: Common | None,
         exact: Exact | None,
         thresholds: Thresholds,
@@ -115,7 +118,12 @@ class _Pair:
         self._limits = thresholds
         self._surroundings = Surroundings(a.profile, b, same_site=same_site, thresholds=thresholds)
         self._siblings = Siblings(
-            a, b, same_site=same_site, common=self._common, thresholds=thresholds
+            a,
+            b,
+            same_site=same_site,
+            same_document=same_document,
+            common=self._common,
+            thresholds=thresholds,
         )
 
     def has(self, name: str) -> bool:

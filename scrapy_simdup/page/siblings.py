@@ -46,12 +46,14 @@ class Siblings:
         b: Profile,
         *,
         same_site: bool,
+        same_document: bool,
         common: Common | None,
         thresholds: Thresholds,
     ) -> None:
         self._a, self._b = a.profile, b
         self._seed = a.seed
         self._same_site = same_site
+        self._same_document = same_document
         self._common = common
         self._limits = thresholds
 
@@ -65,7 +67,7 @@ class Siblings:
         have a dot, though; "flat 7" and "flat 12" are two offers, even if all other numbers are
         those of the house. On one site, an image or an embed is as good as a number.
         """
-        if not self._differences:
+        if not self._differences or self._are_editions:
             return False
         a, b = self._a, self._b
         mine, theirs, both = own_hashes(a.numbers, b.numbers, MAX_NUMBERS)
@@ -84,7 +86,7 @@ class Siblings:
         Then they have other headings, and more to say than this view has of it. Where the headings
         differ in numbers only, what more they say must be there to see.
         """
-        if not self._same_site or len(self._differences) < 2:
+        if not self._same_site or len(self._differences) < 2 or self._are_editions:
             return False
         other = PROSE if name == MAIN else MAIN
         a, b = self._a.view(other), self._b.view(other)
@@ -125,13 +127,25 @@ class Siblings:
         )
 
     @property
+    def _are_editions(self) -> bool:
+        """Whether the pages are one document in two editions, by their addresses and names: no word
+        but numbers of versions and chapters differs, if anything.
+        """
+        return self._same_document and all(
+            self._dotted.issuperset(words) for words in chain.from_iterable(self._differences)
+        )
+
+    @property
     def _differ_in_plain_numbers(self) -> bool:
         """Whether titles and headings differ, and in no number with a dot, such as 9.6 and 36.54."""
-        if len(self._differences) < 2:
-            return False
+        return len(self._differences) == 2 and all(
+            self._dotted.isdisjoint(words) for words in chain.from_iterable(self._differences)
+        )
+
+    @cached_property
+    def _dotted(self) -> set[str]:
         names = (self._a.title, self._b.title, *self._a.headings, *self._b.headings)
-        dotted = {word for name in names for word in _DOTTED.findall(_plain(name))}
-        return all(dotted.isdisjoint(words) for words in chain.from_iterable(self._differences))
+        return {word for name in names for word in _DOTTED.findall(_plain(name))}
 
     def _each_has(self, a: bytes, b: bytes, limit: int) -> bool:
         """Whether each page has an image or embed that the other has not, and that is no icon."""
