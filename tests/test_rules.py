@@ -252,7 +252,9 @@ class TestEditions:
 
     def page(self, version: str, released: int) -> str:
         facts = f"<p>Version {version}, released in {released}, build {released * 7}.</p>"
-        return html(f"Ropes – Manual {version}", facts + story_html("ropes", 500), f"Ropes {version}")
+        return html(
+            f"Ropes – Manual {version}", facts + story_html("ropes", 500), f"Ropes {version}"
+        )
 
     def verdict(self, *paths: str, versions: tuple[str, str] = ("3.7", "4.8")) -> str:
         with Detector(None) as detector:
@@ -288,3 +290,23 @@ class TestEditions:
             self.verdict("/flat-7/plan.html", "/flat-12/plan.html", versions=("7", "12"))
             == "unique"
         )
+
+
+class TestNumberedPages:
+    """Their names differ in a number, as those of two flats do."""
+
+    def verdict(self, one: str, other: str) -> str:
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/a?n=1", one)
+            return detector.check(f"{SITE}/a?n=2", other).kind
+
+    def test_the_next_page_of_a_list_is_a_duplicate_if_it_is_the_same_list(self) -> None:
+        pages = [html(f"All ropes, page {n}", story_html("list", 400)) for n in (4, 5)]
+        assert self.verdict(*pages) == "near"
+
+    def test_another_offer_of_the_same_house_is_none(self) -> None:
+        pages = [
+            html(f"Mill, flat {n}", f"<p>{price} euros.</p>" + story_html("mill", 400))
+            for n, price in ((4, 1250), (14, 1900))
+        ]
+        assert self.verdict(*pages) == "unique"

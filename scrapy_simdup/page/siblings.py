@@ -12,7 +12,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from scrapy_simdup.page.features import normalise
+import numpy as np
+
+from scrapy_simdup.page.features import normalise, token_hashes
 from scrapy_simdup.page.profile import (
     MAIN,
     MAX_EMBEDS,
@@ -21,9 +23,12 @@ from scrapy_simdup.page.profile import (
     PROSE,
     block_hashes,
     own_hashes,
+    upper_half,
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from scrapy_simdup.page.boilerplate import Common
     from scrapy_simdup.page.profile import Profile
     from scrapy_simdup.page.profiler import Portrait
@@ -65,7 +70,8 @@ class Siblings:
         their texts; so where names are the same, most numbers have to be others. So they have on
         two sites, which may well give one story two headlines. Numbers of versions and chapters
         have a dot, though; "flat 7" and "flat 12" are two offers, even if all other numbers are
-        those of the house. On one site, an image or an embed is as good as a number.
+        those of the house, as long as one is not; but the next page of a list is another number and
+        nothing else. On one site, an image or an embed is as good as a number.
         """
         if not self._differences or self._are_editions:
             return False
@@ -73,7 +79,10 @@ class Siblings:
         mine, theirs, both = own_hashes(a.numbers, b.numbers, MAX_NUMBERS)
         own = min(len(mine), len(theirs))
         if self._same_site and (self._names_differ or self._differ_in_plain_numbers):
-            return (
+            if not self._names_differ:
+                named = self._numbers_of_names()
+                own = min(np.isin(hashes, named, invert=True).sum() for hashes in (mine, theirs))
+            return bool(
                 own >= 1
                 or self._each_has(a.embeds, b.embeds, MAX_EMBEDS)
                 or self._each_has(a.images, b.images, MAX_IMAGES)
@@ -141,6 +150,11 @@ class Siblings:
         return len(self._differences) == 2 and all(
             self._dotted.isdisjoint(words) for words in chain.from_iterable(self._differences)
         )
+
+    def _numbers_of_names(self) -> npt.NDArray[np.uint32]:
+        """The hashes of the numbers in which the names differ, as those of a profile are."""
+        words = {word.lstrip("0") for pair in self._differences for words in pair for word in words}
+        return upper_half(token_hashes(sorted(words), self._seed))
 
     @cached_property
     def _dotted(self) -> set[str]:
