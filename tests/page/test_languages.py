@@ -83,12 +83,17 @@ FOUND_OF_18 = {**dict.fromkeys(LANGUAGES, 18), "zh-Hans": 16, "zh-Hant": 17}
 
 
 def edits(
-    language: str, seeds: Iterable[int] = SEEDS, *, characters: bool = False
+    language: str,
+    seeds: Iterable[int] = SEEDS,
+    *,
+    characters: bool = False,
+    segmenter: str = "jieba",
 ) -> list[Comparison]:
     return [
         compare(
             text(language, topic, seed),
             edited(language, text(language, topic, seed), seed, characters=characters),
+            segmenter=segmenter,
         )
         for topic in TOPICS
         for seed in seeds
@@ -101,6 +106,11 @@ def test_a_text_with_2_percent_of_its_words_edited_is_found(language: str) -> No
     assert max(comparison.distance for comparison in compared) <= MAX_DISTANCE
     assert min(comparison.resemblance for comparison in compared) > 0.65
     assert sum(comparison.near for comparison in compared) >= FOUND_OF_18[language]
+
+
+@pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant"])
+def test_all_are_found_in_chinese_with_bigrams(language: str) -> None:
+    assert all(comparison.near for comparison in edits(language, segmenter="bigrams"))
 
 
 @pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant", "ja", "th"])
