@@ -111,41 +111,9 @@ class Profiler:
 
     def portrait(self, content: Content) -> Portrait:
         """Make the profile of a page. Raises Unfit."""
-        sources = {
-            name: texts
-            for name, texts in ((MAIN, content.main), (PROSE, content.prose))
-            if name in self._views and texts
-        }
-        seen = PROSE in self._views
-        shown = content.visible if seen else ()
-        aside = content.resources.apart if seen else ()
-        # The views have most of their blocks in common.
-        distinct = list(dict.fromkeys(chain(*sources.values(), shown, aside)))
-        normalised = dict(zip(distinct, features.normalise_each(distinct), strict=True))
-        readings = {name: _read(texts, normalised) for name, texts in sources.items()}
-        visible, apart = _read(shown, normalised), _read(aside, normalised)
+        readings, visible, apart = self._read(content)
         hashes = self._hashes((*readings.values(), visible, apart))
-        views: list[View] = []
-        composition = {}
-        unfit: list[str] = []
-        for name, blocks in readings.items():
-            positions = _positions(blocks, hashes)
-            fingerprint = self._fingerprinter.fingerprint_hashes(positions)
-            if why := self._unfit(fingerprint, blocks):
-                unfit.append(why)
-                continue
-            assert fingerprint is not None
-            views.append(
-                View(
-                    name=name,
-                    simhash=fingerprint.simhash,
-                    sketch=fingerprint.sketch,
-                    tokens=fingerprint.tokens,
-                    shingles=fingerprint.shingles,
-                    digest=blocks_digest(blocks, self._fingerprinter.seed),
-                )
-            )
-            composition[name] = self._composition(blocks, positions)
+        views, composition, unfit = self._fit(readings, hashes)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
         shingles = sketch.shingle_hashes(_positions(visible, hashes))
@@ -168,6 +136,54 @@ class Profiler:
             composition,
             self._fingerprinter.seed,
         )
+
+    def _read(self, content: Content) -> tuple[dict[str, list[str]], list[str], list[str]]:
+        """The normalised blocks of the views, of all that is shown, and of texts apart.
+
+        They have most of their blocks in common, so each is normalised once. Blocks of which nothing
+        is left go.
+        """
+        sources = {
+            name: texts
+            for name, texts in ((MAIN, content.main), (PROSE, content.prose))
+            if name in self._views and texts
+        }
+        around = (content.visible, content.resources.apart) if PROSE in self._views else ((), ())
+        distinct = list(dict.fromkeys(chain(*sources.values(), *around)))
+        normalised = dict(zip(distinct, features.normalise_each(distinct), strict=True))
+
+        def read(texts: Iterable[str]) -> list[str]:
+            return [block for text in texts if (block := normalised[text])]
+
+        visible, apart = map(read, around)
+        return {name: read(texts) for name, texts in sources.items()}, visible, apart
+
+    def _fit(
+        self, readings: Mapping[str, list[str]], hashes: Mapping[str, npt.NDArray[np.uint64]]
+    ) -> tuple[list[View], dict[str, Composition], list[str]]:
+        """The readings that a page can be judged by, what they consist of, and why others cannot."""
+        views: list[View] = []
+        composition = {}
+        unfit: list[str] = []
+        for name, blocks in readings.items():
+            positions = _positions(blocks, hashes)
+            fingerprint = self._fingerprinter.fingerprint_hashes(positions)
+            if why := self._unfit(fingerprint, blocks):
+                unfit.append(why)
+                continue
+            assert fingerprint is not None
+            views.append(
+                View(
+                    name=name,
+                    simhash=fingerprint.simhash,
+                    sketch=fingerprint.sketch,
+                    tokens=fingerprint.tokens,
+                    shingles=fingerprint.shingles,
+                    digest=blocks_digest(blocks, self._fingerprinter.seed),
+                )
+            )
+            composition[name] = self._composition(blocks, positions)
+        return views, composition, unfit
 
     def _hashes(self, readings: Iterable[Sequence[str]]) -> dict[str, npt.NDArray[np.uint64]]:
         """The token hashes of every distinct block: the views have most of them in common."""
@@ -238,11 +254,6 @@ class Profiler:
         }
         hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
         return pack(upper_half(hashes), MAX_NUMBERS)
-
-
-def _read(texts: Iterable[str], normalised: Mapping[str, str]) -> list[str]:
-    """The normalised blocks of a reading; blocks of which nothing is left go."""
-    return [block for text in texts if (block := normalised[text])]
 
 
 def _sketched(name: str, count: str, hashes: npt.NDArray[np.uint64]) -> dict[str, Any]:
