@@ -5,6 +5,7 @@ Everything here depends on the page and the transaction only, so it can be run a
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,7 @@ MAX_COMPARED = 64
 ones first. Only a page with more siblings than that of one template could have another duplicate
 among the rest."""
 
+_WORD = re.compile(r"\w+")
 _NEAR_MISS = 0.5
 _NEAR_MISS_DISTANCE = 3
 
@@ -300,14 +302,18 @@ class Decision:
                 texts = unpack_texts(other.text).get(view)
             except ValueError:  # damaged; the sketches are still there
                 return None
-            return None if texts is None else self.profiler.shingles(texts)
+            return (
+                None
+                if texts is None
+                else self.profiler.shingles(texts, japanese=other.profile.japanese)
+            )
 
         return compare_profiles(
             analysis.portrait,
             other.profile,
             self.config,
             same_site=host == _host(other.url),
-            same_document=_end_alike(self.page.url, other.url),
+            folders=_folders(self.page.url, other.url),
             common=common,
             exact=shingles if analysis.text and other.text else None,
         )
@@ -385,13 +391,16 @@ def _host(url: str) -> str:
     return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"
 
 
-def _end_alike(url: str, other: str) -> bool:
-    """Whether two addresses call a document the same, in two folders.
+def _folders(url: str, other: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The words in the folders of two addresses, if they call a document the same in two folders.
 
     An index is called as its folder is.
     """
     (folder, name, query), (other_folder, other_name, other_query) = map(_document, (url, other))
-    return bool(name) and (name, query) == (other_name, other_query) and folder != other_folder
+    if not name or (name, query) != (other_name, other_query) or folder == other_folder:
+        return None
+    mine, theirs = (frozenset(_WORD.findall("/".join(path))) for path in (folder, other_folder))
+    return mine - theirs, theirs - mine
 
 
 def _document(url: str) -> tuple[list[str], str, str]:

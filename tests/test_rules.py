@@ -251,10 +251,9 @@ class TestEditions:
     """Two editions of a manual: another version in title and heading, and in the numbers of the text."""
 
     def page(self, version: str, released: int) -> str:
-        facts = f"<p>Version {version}, released in {released}, build {released * 7}.</p>"
-        return html(
-            f"Ropes – Manual {version}", facts + story_html("ropes", 500), f"Ropes {version}"
-        )
+        facts = f"<div>Version {version}, released in {released}, build {released * 7}.</div>"
+        main = html(f"Ropes – Manual {version}", story_html("ropes", 500), f"Ropes {version}")
+        return main.replace("<main>", f"{facts}<main>").replace(f"<h1>Ropes {version}</h1>", "")
 
     def verdict(self, *paths: str, versions: tuple[str, str] = ("3.7", "4.8")) -> str:
         with Detector(None) as detector:
@@ -267,11 +266,46 @@ class TestEditions:
         [
             ("/3.7/ropes.html", "/4.8/ropes.html"),
             ("/manual/3.7/en/ropes/", "/manual/4.8/en/ropes/"),
-            ("/3/ropes/index.html", "/4/ropes/index.html"),
+            ("/v3.7/docs-3.7/ropes/index.html", "/v4.8/docs-4.8/ropes/index.html"),
         ],
     )
     def test_are_duplicates_if_their_addresses_end_alike(self, one: str, other: str) -> None:
-        assert self.verdict(one, other) == "near"
+        assert self.verdict(one, other) == "exact"
+
+    @pytest.mark.parametrize(
+        ("paths", "names", "facts"),
+        [
+            (
+                ("/2024-05-12/draw.html", "/2024-06-15/draw.html"),
+                ("Numbers of 12.05.2024", "Numbers of 15.06.2024"),
+                ("3, 9, 17, 24, 31 and 48, bonus 5", "2, 11, 19, 26, 35 and 42, bonus 8"),
+            ),
+            (
+                ("/52.52/13.40/forecast", "/48.13/11.57/forecast"),
+                ("Forecast 52.52, 13.40", "Forecast 48.13, 11.57"),
+                ("14 degrees, wind 23, 1013 hPa", "18 degrees, wind 9, 1021 hPa"),
+            ),
+            (
+                ("/flats/4.1/overview", "/flats/4.2/overview"),
+                ("Flat 4.1", "Flat 4.2"),
+                ("73 square metres, 980 euros", "81 square metres, 1120 euros"),
+            ),
+            (
+                ("/a1/buy", "/a2/buy"),
+                ("Voucher 9.99", "Voucher 12.49"),
+                ("code 4711, valid 30 days", "code 8215, valid 60 days"),
+            ),
+        ],
+    )
+    def test_dates_places_and_prices_are_no_versions(
+        self, paths: tuple[str, str], names: tuple[str, str], facts: tuple[str, str]
+    ) -> None:
+        kinds = []
+        with Detector(None) as detector:
+            for path, name, fact in zip(paths, names, facts, strict=True):
+                page = html(name, story_html("shared", 300) + f"<p>{fact}</p>")
+                kinds.append(detector.check(f"{SITE}{path}", page).kind)
+        assert kinds == ["unique", "unique"]
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -310,3 +344,18 @@ class TestNumberedPages:
             for n, price in ((4, 1250), (14, 1900))
         ]
         assert self.verdict(*pages) == "unique"
+
+
+def test_texts_that_are_kept_are_cut_as_their_page_was() -> None:
+    """A Japanese menu makes a page Japanese; its Chinese text alone is not."""
+    menu = "".join(f"<li><a href=/{n}>サイトのメニューとおしらせ{n}</a></li>" for n in range(40))
+    sentences = [f"第{n}位修伞匠今年{n + 40}岁，每天早上把工具箱摆到{n}号桥头。" for n in range(40)]
+
+    def page(text: str) -> str:
+        return f"<html><body><ul>{menu}</ul><main><h1>修伞匠</h1><p>{text}</p></main></body></html>"
+
+    with Detector(None, keep_text=True) as detector:
+        detector.check(f"{SITE}/a", page("".join(sentences)))
+        verdict = detector.check(f"{SITE}/b", page("".join([*sentences, "下雨的日子人更多。"])))
+        assert verdict.kind == "near"
+        assert verdict.resemblance > 0.9

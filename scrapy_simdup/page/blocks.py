@@ -33,7 +33,7 @@ _INLINE = frozenset(
 )
 _CARRIERS = (
     *("script", "noscript", "template", "svg", "math", "object", "textarea", "select"),
-    *("datalist", "button", "iframe", "img"),
+    *("datalist", "button", "map", "iframe", "img"),
 )
 _TEXT_CARRIERS = tuple(tag for tag in _CARRIERS if tag not in ("script", "iframe", "img"))
 _SPACES = frozenset(("br", "img", "input"))

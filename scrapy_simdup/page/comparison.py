@@ -63,7 +63,7 @@ def compare_profiles(
     criteria: Criteria,
     *,
     same_site: bool,
-    same_document: bool = False,
+    folders: tuple[frozenset[str], frozenset[str]] | None = None,
     common: Common | None = None,
     exact: Exact | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -71,14 +71,14 @@ def compare_profiles(
     """Compare the page at hand with another one.
 
     *same_site* says whether both come from one host: only there titles and numbers tell siblings
-    apart. *same_document* says that their addresses end alike, as those of one document in two
-    editions do. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
+    apart. *folders*, if their addresses end alike, as those of one document in two editions do, are
+    the words that only the one has in its folders, and only the other. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
     shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
     where it is, they are counted out wherever the sketches are not too far below the threshold to
     matter. Of several views the one that makes the pages near counts, then the one with the best
     resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, same_document, common, exact, thresholds)
+    pair = _Pair(a, b, criteria, same_site, folders, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
@@ -105,7 +105,7 @@ class _Pair:
         b: Profile,
         criteria: Criteria,
         same_site: bool,
-        same_document: bool,
+        folders: tuple[frozenset[str], frozenset[str]] | None,
         common: Common | None,
         exact: Exact | None,
         thresholds: Thresholds,
@@ -121,7 +121,7 @@ class _Pair:
             a,
             b,
             same_site=same_site,
-            same_document=same_document,
+            folders=folders,
             common=self._common,
             thresholds=thresholds,
         )
@@ -176,7 +176,8 @@ class _Pair:
             if self._is_boilerplate(name, measured):
                 return False, "boilerplate"
         if criteria.keep_siblings and (
-            siblings.differ_in_name_and_number or (same_text and siblings.text_lacks_the_name(name))
+            siblings.differ_in_name_and_number(name)
+            or (same_text and siblings.text_lacks_the_name(name))
         ):
             return False, "siblings"
         return True, "same_text" if same_text else "resemblance"

@@ -23,7 +23,6 @@ from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
     from lxml.html import HtmlElement
 
 Reason = Literal["no_text", "too_many_elements", "extraction_failed", "thin"]
@@ -52,9 +51,11 @@ _WBR = re.compile(rb"</?[wW][bB][rR]\b[^<>]*>")
 _DOCTYPE = re.compile(rb"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(rb"(<html\b[^<>]*)/>", re.IGNORECASE)
-_QUOTED = re.compile(rb""""[^"<>]*"|'[^'<>]*'""")
+# A value in quotes, which may hold anything but these.
+_VALUE = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')""")
+_BETWEEN_ATTRIBUTES = re.compile(rb"[\s/=]+")
 _UNFINISHED_TAG = re.compile(rb"<(?:[a-zA-Z/!][^<>]*)?\Z")
-_TAG_START = ord("<")
+_TAG_START, _TAG_END = b"<>"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
@@ -154,8 +155,7 @@ class ContentExtractor:
         document = _visible(html)
         if not document or document.isspace():
             raise NoContent("no_text")
-        tags = np.flatnonzero(np.frombuffer(document, dtype=np.uint8) == _TAG_START)
-        if len(tags) > self.max_elements or _has_monstrous_tag(document, tags):
+        if document.count(b"<") > self.max_elements or _has_monstrous_tag(document):
             raise NoContent("too_many_elements")
         try:
             content = self._extract(document)
@@ -305,26 +305,55 @@ def _parse(document: bytes) -> HtmlElement:
     if fatal := parser.error_log.filter_from_fatals():
         # Two pages that differ only behind that point would be equal.
         raise ValueError(f"libxml2 did not read the whole page: {fatal[0].message}")
+    _gather(tree)
     return tree
 
 
-def _has_monstrous_tag(document: bytes, tags: npt.NDArray[np.int64]) -> bool:
-    """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them.
+def _gather(tree: HtmlElement) -> None:
+    """Put into `<body>` what stands after its end or that of the document, as a browser does.
 
-    *tags* are the places of all `<`.
+    libxml2 leaves it beside `<body>`, or makes roots of it.
     """
-    ends = np.append(tags[1:], len(document))
-    for n in np.flatnonzero(ends - tags > 2 * _MAX_ATTRIBUTES):
-        part = document[tags[n] + 1 : ends[n]]
-        if part[:1].isalpha():
-            tag = part.partition(b">")[0]
-            if len(_QUOTED.sub(b"", tag).split(None, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1:
-                return True
+    body = tree.find("body")
+    if body is None:
+        return
+    beside = [child for child in tree if child.tag not in ("head", "body", "frameset")]
+    for root in list(tree.itersiblings()):
+        if root.tag == "html":
+            beside += [
+                part for child in root for part in (child if child.tag == "body" else [child])
+            ]
+        elif isinstance(root.tag, str):
+            beside.append(root)
+    body.extend(beside)
+
+
+def _has_monstrous_tag(document: bytes) -> bool:
+    """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them."""
+    if len(document) < 2 * _MAX_ATTRIBUTES:
+        return False
+    bare = _VALUE.sub(b"=", document)  # or a `>` in a value would seem to end the tag
+    signs = np.frombuffer(bare, dtype=np.uint8)
+    starts = np.flatnonzero(signs == _TAG_START)
+    ends = np.append(np.flatnonzero(signs == _TAG_END), len(bare))
+    ends = ends[np.searchsorted(ends, starts)]
+    for n in np.flatnonzero(ends - starts > 2 * _MAX_ATTRIBUTES):
+        tag = bare[starts[n] + 1 : ends[n]]
+        if (
+            tag[:1].isalpha()
+            and len(_BETWEEN_ATTRIBUTES.split(tag, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1
+        ):
+            return True
     return False
 
 
 def _title(tree: HtmlElement) -> str | None:
-    icons = {title for svg in tree.iter("svg") for title in svg.iter("title")}
+    icons: set[HtmlElement] = set()
+    drawings: set[HtmlElement] = set()
+    for svg in tree.iter("svg"):
+        if svg not in drawings:
+            drawings.update(svg.iter("svg"))
+            icons.update(svg.iter("title"))
     titles = (title for title in tree.iter("title") if title not in icons)
     for element in (*titles, *tree.iter("h1")):
         if title := " ".join(element.text_content().split()):

@@ -91,6 +91,9 @@ class Fingerprinter:
         self._tokenizer = features.Tokenizer(segmenter=segmenter, unify_chinese=unify_chinese)
         self._known: dict[tuple[str, bool], npt.NDArray[np.uint64]] = {}
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_known": {}}
+
     @classmethod
     def of(cls, options: Options) -> Fingerprinter:
         """The fingerprinter with these options. Raises as the constructor does."""
@@ -121,12 +124,16 @@ class Fingerprinter:
         """As `fingerprint`, of a text that went through `features.normalise` already."""
         return self.fingerprint_hashes(self.token_hashes([normalised])[0])
 
-    def token_hashes(self, blocks: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
+    def token_hashes(
+        self, blocks: Sequence[str], *, japanese: bool | None = None
+    ) -> list[npt.NDArray[np.uint64]]:
         """The hashes of the tokens of every block of a page, in order; the blocks are normalised.
 
-        Short blocks recur on the pages of a site: those of the last pages are remembered.
+        *japanese* says whether the page is, where these are not all of it. Short blocks recur on the
+        pages of a site: those of the last pages are remembered.
         """
-        japanese = features.is_japanese(blocks)
+        if japanese is None:
+            japanese = features.is_japanese(blocks)
         known = self._known
         found = {
             block: hashes
@@ -142,7 +149,7 @@ class Fingerprinter:
         for block, own in zip(new, tokens, strict=True):
             end = start + len(own)
             found[block] = hashes[start:end]
-            if len(block) <= _MAX_KNOWN_BLOCK:
+            if len(block) <= _MAX_KNOWN_BLOCK and len(new) <= _MAX_KNOWN:
                 known[block, japanese] = hashes[start:end].copy()  # not a view of the whole page
             start = end
         return [found[block] for block in blocks]

@@ -28,10 +28,12 @@ _LONGER = 1.5
 
 # Neither main text nor anything that helps to find it.
 _DROPPED = (
-    *("style", "svg", "canvas", "template", "noscript", "link", "iframe", "object", "embed"),
+    *("style", "svg", "canvas", "template", "link", "iframe", "embed"),
     *("audio", "video", "track", "source", "param", "map", "area"),
     *("input", "button", "select", "option", "optgroup", "datalist", "textarea"),
 )
+_UNWANTED = "unwanted"
+_FORUM = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"DiscussionForumPosting"')
 _CONTAINERS = ("div", "section", "details", "ol", "ul", "aside")
 # `commentary` is no comment.
 _COMMENTS_ID = re.compile(r"[Cc]omment(?!ary)|comol|disqus_thread|dsq-comments")
@@ -118,25 +120,38 @@ def _without_comments(tree: HtmlElement) -> HtmlElement:
     from lxml.etree import strip_elements
 
     tree = copy(tree)
-    data = [script for script in tree.iter("script") if _is_data(script)]
-    is_forum = any("DiscussionForumPosting" in (script.text or "") for script in data)
-    unwanted = [element for element in tree.iter(*_CONTAINERS) if _is_unwanted(element, is_forum)]
-    for element in unwanted:
-        element.drop_tree()
-    if data:
-        for script in [script for script in tree.iter("script") if not _is_data(script)]:
-            script.drop_tree()
-        strip_elements(tree, *_DROPPED, with_tail=False)
-    else:
-        strip_elements(tree, "script", *_DROPPED, with_tail=False)
+    scripts = list(tree.iter("script"))
+    data = [script for script in scripts if _is_data(script)]
+    is_forum = any(_FORUM.search(script.text or "") for script in data)
+    with_heading = _with_heading(tree)
+    unwanted = [
+        element
+        for element in tree.iter(*_CONTAINERS)
+        if _is_unwanted(element, is_forum=is_forum, has_heading=element in with_heading)
+    ]
+    # All at once: taking them out one by one copies the text behind them each time.
+    for element in (*unwanted, *set(scripts).difference(data)):
+        element.tag = _UNWANTED
+    strip_elements(tree, _UNWANTED, *_DROPPED, with_tail=False)
     return tree
+
+
+def _with_heading(tree: HtmlElement) -> set[HtmlElement]:
+    """All elements that hold an `<h1>`."""
+    found: set[HtmlElement] = set()
+    for heading in tree.iter("h1"):
+        for ancestor in heading.iterancestors():
+            if ancestor in found:
+                break
+            found.add(ancestor)
+    return found
 
 
 def _is_data(script: HtmlElement) -> bool:
     return bool(script.get("type") == "application/ld+json")
 
 
-def _is_unwanted(element: HtmlElement, is_forum: bool) -> bool:
+def _is_unwanted(element: HtmlElement, *, is_forum: bool, has_heading: bool) -> bool:
     name, kind = element.get("id"), element.get("class")
     if name is None and kind is None:
         return False
@@ -144,7 +159,7 @@ def _is_unwanted(element: HtmlElement, is_forum: bool) -> bool:
     if element.tag in ("div", "section", "aside") and (
         _MORE_ARTICLES.search(name) or _MORE_ARTICLES.search(kind)
     ):
-        return "mvp-post-add" in name + kind or element.find(".//h1") is None
+        return "mvp-post-add" in name + kind or not has_heading
     if is_forum or element.tag == "aside":  # there the comments are the content
         return False
     return bool(_COMMENTS_ID.match(name) or _COMMENTS_CLASS.search(kind))

@@ -63,7 +63,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     `images` those of the names of what the page embeds. `links` is the 64-byte sketch of the names
     of what it links to, `link_count` their number; `apart` that of its texts that stand apart from
     its views, `apart_shingles` the number of their shingles. Fewer than `MIN_APART` of either are
-    not remembered.
+    not remembered. `japanese` says how its Han characters were cut.
     """
 
     views: tuple[View, ...]
@@ -81,6 +81,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     link_count: int = 0
     apart: bytes = b""
     apart_shingles: int = 0
+    japanese: bool = False
 
     def view(self, name: str) -> View | None:
         return next((view for view in self.views if view.name == name), None)

@@ -112,7 +112,8 @@ class Profiler:
     def portrait(self, content: Content) -> Portrait:
         """Make the profile of a page. Raises Unfit."""
         readings, visible, apart = self._read(content)
-        hashes = self._hashes((*readings.values(), visible, apart))
+        japanese = features.is_japanese([*chain(*readings.values()), *visible, *apart])
+        hashes = self._hashes((*readings.values(), visible, apart), japanese=japanese)
         views, composition, unfit = self._fit(readings, hashes)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
@@ -131,6 +132,7 @@ class Profiler:
                     np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS
                 ),
                 numbers=self._numbers(readings.values()),
+                japanese=japanese,
                 **self._beside(content.resources, apart, hashes),
             ),
             composition,
@@ -185,12 +187,18 @@ class Profiler:
             composition[name] = self._composition(blocks, positions)
         return views, composition, unfit
 
-    def _hashes(self, readings: Iterable[Sequence[str]]) -> dict[str, npt.NDArray[np.uint64]]:
+    def _hashes(
+        self, readings: Iterable[Sequence[str]], *, japanese: bool
+    ) -> dict[str, npt.NDArray[np.uint64]]:
         """The token hashes of every distinct block: the views have most of them in common."""
         distinct = list(dict.fromkeys(block for reading in readings for block in reading))
         if not distinct:
             return {}
-        return dict(zip(distinct, self._fingerprinter.token_hashes(distinct), strict=True))
+        return dict(
+            zip(
+                distinct, self._fingerprinter.token_hashes(distinct, japanese=japanese), strict=True
+            )
+        )
 
     def _unfit(self, fingerprint: Fingerprint | None, blocks: Sequence[str]) -> str | None:
         why: str | None = self._fingerprinter.state(fingerprint)
@@ -198,10 +206,13 @@ class Profiler:
             return "unreadable"
         return why
 
-    def shingles(self, texts: Sequence[str]) -> npt.NDArray[np.uint64]:
-        """The hashes of the distinct shingles of a text, given as its blocks: uint64[n], ascending."""
+    def shingles(self, texts: Sequence[str], *, japanese: bool) -> npt.NDArray[np.uint64]:
+        """The hashes of the distinct shingles of a text, given as its blocks: uint64[n], ascending.
+
+        *japanese* is that of the page's profile.
+        """
         blocks = features.normalise_blocks(texts)
-        return sketch.shingle_hashes(_positions(blocks, self._hashes([blocks])))
+        return sketch.shingle_hashes(_positions(blocks, self._hashes([blocks], japanese=japanese)))
 
     def _composition(self, blocks: Sequence[str], positions: npt.NDArray[np.uint64]) -> Composition:
         return Composition(

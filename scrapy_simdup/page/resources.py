@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +44,9 @@ _PROSE_SPACES = 7
 _JSON_STRING = re.compile(r'"([^"\\]{10,})"')
 _NO_ADDRESS = ("javascript:", "about:", "blob:", "mailto:", "tel:", "#")
 _DIGEST = re.compile(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}")
+# A file made by a program may be known by its query: numbers, places, names, but no moment or session.
+_PROGRAMS = frozenset(("php", "asp", "aspx", "jsp", "cgi", "pl", "do"))
+_SHORT_VALUE = re.compile(r"(?!\d{10})[\w.,+ -]{1,12}")
 _SIGNS = re.compile(r"[\W_]+")
 
 
@@ -148,14 +151,21 @@ def _link_name(url: str) -> str:
 
 
 def _file_name(url: str) -> str:
-    """What a source is called: no folder, query, suffix, nor digest of what is in it.
+    """What a source is called: no folder, suffix, nor digest of what is in it, and no query.
 
-    An image in another format, or built anew under another digest, is the same image.
+    An image in another format, or built anew under another digest, is the same image. A number is
+    called as its folder is, too, and what a program makes as its query says.
     """
     if url[:5].lower() == "data:":
         return url
-    last = unquote(_link_name(url)).lower().rpartition("/")[2]
-    stem = last.rpartition(".")[0] or last
+    address, _, query = url.strip().partition("#")[0].partition("?")
+    folder, _, last = unquote(_link_name(address)).lower().rpartition("/")
+    stem, _, suffix = last.rpartition(".") if "." in last else (last, "", "")
+    if stem.isdigit():  # the first picture of an album
+        stem = f"{folder or address.rpartition('/')[0].rpartition('/')[2]} {stem}"
+    if query and (not suffix or suffix in _PROGRAMS):
+        values = (value for _, value in parse_qsl(query) if _SHORT_VALUE.fullmatch(value))
+        stem = " ".join((stem, *values))
     return " ".join(part for part in _SIGNS.split(stem) if not _DIGEST.fullmatch(part)) or stem
 
 

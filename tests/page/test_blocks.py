@@ -378,3 +378,8 @@ def test_no_more_is_carried_than_200000_characters_and_20000_of_one_text() -> No
     assert [*map(len, carried_texts(tree))] == [20_000] * 5
     tree = document_fromstring("<body>" + f"<button>{'x' * 15_000}</button>" * 20)
     assert sum(map(len, carried_texts(tree))) == 200_000
+
+
+def test_texts_of_an_image_map_are_carried() -> None:
+    tree = document_fromstring("<body><map name=m><p>To the north the mill.</p></map><p>Text")
+    assert any("the mill" in carried for carried in carried_texts(tree))

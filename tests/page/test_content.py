@@ -6,6 +6,7 @@ import pickle
 import random
 import re
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from types import ModuleType
@@ -520,6 +521,58 @@ def test_a_tag_with_thousands_of_attributes_is_not_parsed() -> None:
     assert reason(f"<p {attributes}>{FERRY[0]}") == "too_many_elements"
     path = " ".join(f"{i} {i}" for i in range(5000))
     assert FERRY[0] in text(page(f"<svg><path d='M {path}'/></svg>{paragraphs(FERRY)}"))
+
+
+@pytest.mark.parametrize(
+    ("opening", "attribute"),
+    [
+        ("<p ", "a{}=1 "),
+        ('<p x=">" ', "a{} "),
+        ("<p", "/a{}"),
+        ("<p ", 'a{}="<" '),
+        ("<p ", "a{}='>'"),
+        ("<p ", 'a{}=""'),
+    ],
+)
+def test_attributes_are_counted_however_they_are_written(opening: str, attribute: str) -> None:
+    tag = opening + "".join(attribute.format(n) for n in range(3000)) + ">"
+    assert reason(f"<body>{tag}{paragraphs(FERRY)}") == "too_many_elements"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "<html><body><h1>A</h1>{0}</body></html>{1}",
+        "<html><body><h1>A</h1>{0}</body></html><div>{1}</div>",
+        "<html><body><h1>A</h1>{0}</body></html><html><body>{1}</body></html>",
+        "<html><body><h1>A</h1>{0}</body><div>{1}</div></html>",
+        "<html><body><h1>A</h1>{0}</html><section>{1}</section>",
+    ],
+)
+def test_what_stands_after_the_end_is_part_of_the_page(document: str) -> None:
+    found = EXTRACTOR.extract(document.format(paragraphs(FERRY), paragraphs(VIOLIN)))
+    for paragraph in (*FERRY, *VIOLIN):
+        assert paragraph in found.prose
+        assert paragraph in "\n".join(found.main)
+
+
+def test_many_comments_and_scripts_take_linear_time() -> None:
+    data = '<script type="application/ld+json">{}</script>'
+
+    def seconds(count: int) -> float:
+        body = "".join(f"<div class=comment></div>{n}<script></script>{n}" for n in range(count))
+        html = page(f"{paragraphs(FERRY)}{data}{body}")
+        started = time.process_time()
+        EXTRACTOR.extract(html)
+        return time.process_time() - started
+
+    many, few = (min(seconds(count) for _ in range(2)) for count in (8000, 800))
+    assert many < 40 * max(few, 0.01)
+
+
+def test_a_story_that_is_shown_without_scripts_only_is_found() -> None:
+    shell = "<div id=app></div><noscript><article>{}</article></noscript>"
+    assert FERRY[1] in text(f"<html><body>{shell.format(paragraphs(FERRY))}</body></html>")
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "x-y"])

@@ -458,6 +458,7 @@ def test_a_view_says_how_it_is_stored() -> None:
         *("views", "visible", "visible_shingles", "visible_blocks", "block_shingles"),
         *("title", "headings", "blocks", "numbers"),
         *("embeds", "images", "links", "link_count", "apart", "apart_shingles"),
+        "japanese",
     )
 
 

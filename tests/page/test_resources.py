@@ -49,6 +49,33 @@ def test_an_image_is_the_same_in_another_folder_format_or_build(source: str) -> 
     assert read(f'<img src="{source}">').images == {"gulls"}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/gallery/17/01.jpg", "/gallery/18/01.jpg"),
+        ("/img.php?id=1700", "/img.php?id=1701"),
+        ("/player?v=17abc", "/player?v=18abc"),
+        ("/embed?q=52.1,13.1", "/embed?q=48.1,11.5"),
+        ("/doc.aspx?id=17", "/doc.aspx?id=18"),
+    ],
+)
+def test_numbered_images_and_those_made_by_programs_are_told_apart(one: str, other: str) -> None:
+    assert read(f'<img src="{one}">').images != read(f'<img src="{other}">').images
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/gulls.jpg?id=17", "/gulls.jpg?id=18"),
+        ("/img.php?t=1700000000", "/img.php?t=1800000000"),
+        ("/img.php?sid=0f3a9b5c7d21e4f6", "/img.php?sid=1f3a9b5c7d21e4f6"),
+        ("//a.example/17/01.jpg", "//b.example/x/17/01.jpg"),
+    ],
+)
+def test_but_not_by_moments_sessions_and_hosts(one: str, other: str) -> None:
+    assert read(f'<img src="{one}">').images == read(f'<img src="{other}">').images
+
+
 def test_a_name_that_is_nothing_but_a_digest_stays() -> None:
     assert read('<img src="/3fd2a91b.jpg">').images == {"3fd2a91b"}
     assert read('<img src="data:image/png;base64,AA">').images == {"data:image/png;base64,AA"}
