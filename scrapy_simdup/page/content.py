@@ -51,8 +51,13 @@ _WBR = re.compile(rb"</?[wW][bB][rR]\b[^<>]*>")
 _DOCTYPE = re.compile(rb"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(rb"(<html\b[^<>]*)/>", re.IGNORECASE)
+# Text that has no tags; where it does not end, all that follows is of it.
+_RAW_TEXT = re.compile(
+    rb"(<(script|style|textarea|title)\b[^<>]*>).*?(?:</\2|\Z)", re.IGNORECASE | re.DOTALL
+)
 # A value in quotes, which may hold anything but these.
 _VALUE = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')""")
+_TAG = re.compile(rb"<[a-zA-Z]")
 _BETWEEN_ATTRIBUTES = re.compile(rb"[\s/=]+")
 _UNFINISHED_TAG = re.compile(rb"<(?:[a-zA-Z/!][^<>]*)?\Z")
 _TAG_START, _TAG_END = b"<>"
@@ -332,16 +337,21 @@ def _has_monstrous_tag(document: bytes) -> bool:
     """Whether a tag has more than 1,000 attributes: libxml2 needs time by the square of them."""
     if len(document) < 2 * _MAX_ATTRIBUTES:
         return False
-    bare = _VALUE.sub(b"=", document)  # or a `>` in a value would seem to end the tag
+    # In code and in values, `<` and `>` are no tags.
+    bare = _VALUE.sub(b"=", _RAW_TEXT.sub(rb"\1", document))
     signs = np.frombuffer(bare, dtype=np.uint8)
-    starts = np.flatnonzero(signs == _TAG_START)
     ends = np.append(np.flatnonzero(signs == _TAG_END), len(bare))
-    ends = ends[np.searchsorted(ends, starts)]
-    for n in np.flatnonzero(ends - starts > 2 * _MAX_ATTRIBUTES):
-        tag = bare[starts[n] + 1 : ends[n]]
+    starts = np.flatnonzero(signs == _TAG_START)
+    # Up to the next `>` all is of the first tag, and looked at once.
+    ends, first = np.unique(ends[np.searchsorted(ends, starts)], return_index=True)
+    starts = starts[first]
+    long = ends - starts > 2 * _MAX_ATTRIBUTES
+    for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True):
+        tag = _TAG.search(bare, start, end)  # `a < b` is none
         if (
-            tag[:1].isalpha()
-            and len(_BETWEEN_ATTRIBUTES.split(tag, _MAX_ATTRIBUTES + 1)) > _MAX_ATTRIBUTES + 1
+            tag is not None
+            and len(_BETWEEN_ATTRIBUTES.split(bare[tag.start() : end], _MAX_ATTRIBUTES + 1))
+            > _MAX_ATTRIBUTES + 1
         ):
             return True
     return False

@@ -539,6 +539,17 @@ def test_attributes_are_counted_however_they_are_written(opening: str, attribute
     assert reason(f"<body>{tag}{paragraphs(FERRY)}") == "too_many_elements"
 
 
+def test_a_less_than_sign_opens_no_tag() -> None:
+    assert "in the end" in text(page(f"<p>Where a < b {'we go on ' * 800} in the end"))
+
+
+@pytest.mark.parametrize("tag", ["script", "style", "SCRIPT"])
+def test_code_is_no_tag_of_many_attributes(tag: str) -> None:
+    code = "if (a<b) { " + "x = y / z; " * 2000 + "}"
+    assert FERRY[0] in text(page(f"<{tag} type=x>{code}</{tag}>{paragraphs(FERRY)}"))
+    assert FERRY[0] in text(page(f"{paragraphs(FERRY)}<{tag}>{code}"))
+
+
 @pytest.mark.parametrize(
     "document",
     [
