@@ -201,8 +201,9 @@ class LabFingerprinter(Fingerprinter):
         )
         self.language = ""
 
-    def token_hashes(self, blocks: Sequence[str]) -> list[Hashes]:
-        return self._tokens.hashes(self._variant.han, blocks, super().token_hashes)
+    def token_hashes(self, blocks: Sequence[str], *, japanese: bool | None = None) -> list[Hashes]:
+        make = functools.partial(super().token_hashes, japanese=japanese)
+        return self._tokens.hashes(self._variant.han, blocks, make)
 
     def fingerprint_hashes(self, positions: Hashes) -> Fingerprint | None:
         if self._is_package or not len(positions):
