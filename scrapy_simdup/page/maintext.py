@@ -33,6 +33,9 @@ _DROPPED = (
     *("input", "button", "select", "option", "optgroup", "datalist", "textarea"),
 )
 _UNWANTED = "unwanted"
+# What is shown instead is the text of the page where it is long, and else asks for scripts.
+_INSTEAD = ("noscript", "object")
+_HINT = 250
 _FORUM = re.compile(r'"@type"\s*:\s*(?:\[[^\]]*)?"DiscussionForumPosting"')
 _CONTAINERS = ("div", "section", "details", "ol", "ul", "aside")
 # `commentary` is no comment.
@@ -129,6 +132,7 @@ def _without_comments(tree: HtmlElement) -> HtmlElement:
         for element in tree.iter(*_CONTAINERS)
         if _is_unwanted(element, is_forum=is_forum, has_heading=element in with_heading)
     ]
+    unwanted += [element for element in tree.iter(*_INSTEAD) if len(element.text_content()) < _HINT]
     # All at once: taking them out one by one copies the text behind them each time.
     for element in (*unwanted, *set(scripts).difference(data)):
         element.tag = _UNWANTED

@@ -586,6 +586,12 @@ def test_a_story_that_is_shown_without_scripts_only_is_found() -> None:
     assert FERRY[1] in text(f"<html><body>{shell.format(paragraphs(FERRY))}</body></html>")
 
 
+def test_a_hint_to_switch_scripts_on_is_no_text() -> None:
+    hint = "<noscript>Please enable JavaScript in your browser to display our pages.</noscript>"
+    short = f"<html><body><p>{FERRY[0]}</p>{hint}</body></html>"
+    assert "JavaScript" not in text(short)
+
+
 @pytest.mark.parametrize("tag", ["div", "b", "x-y"])
 def test_a_page_nested_too_deep_to_be_read_whole_is_not_judged(tag: str) -> None:
     assert reason(paragraphs(FERRY) + f"<{tag}>" * 100_000 + "different") == "extraction_failed"
