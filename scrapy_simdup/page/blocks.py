@@ -94,6 +94,16 @@ def read_blocks(tree: HtmlElement) -> Blocks:
     return Blocks(_walk(tree if body is None else body))
 
 
+def outermost(tree: HtmlElement, *tags: str) -> Iterator[HtmlElement]:
+    """The elements with such a tag that are in no other one, in linear time."""
+    inside: set[HtmlElement] = set()
+    for element in tree.iter(*tags):
+        if element not in inside:
+            if len(element):
+                inside.update(element.iter(*tags))
+            yield element
+
+
 def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
     """What a page carries beside its blocks: a reader or a script may be shown it, we cannot tell.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from scrapy_simdup.page import story
-from scrapy_simdup.page.blocks import carried_texts, read_blocks
+from scrapy_simdup.page.blocks import carried_texts, outermost, read_blocks
 from scrapy_simdup.page.maintext import MainText
 from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 
@@ -358,12 +358,7 @@ def _has_monstrous_tag(document: bytes) -> bool:
 
 
 def _title(tree: HtmlElement) -> str | None:
-    icons: set[HtmlElement] = set()
-    drawings: set[HtmlElement] = set()
-    for svg in tree.iter("svg"):
-        if svg not in drawings:
-            drawings.update(svg.iter("svg"))
-            icons.update(svg.iter("title"))
+    icons = {title for svg in outermost(tree, "svg") for title in svg.iter("title")}
     titles = (title for title in tree.iter("title") if title not in icons)
     for element in (*titles, *tree.iter("h1")):
         if title := " ".join(element.text_content().split()):

@@ -15,9 +15,9 @@ import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from scrapy_simdup.page.blocks import outermost
 
+if TYPE_CHECKING:
     from lxml.etree import _Element
     from lxml.html import HtmlElement
 
@@ -134,21 +134,12 @@ def _without_comments(tree: HtmlElement) -> HtmlElement:
         for element in tree.iter(*_CONTAINERS)
         if _is_unwanted(element, is_forum=is_forum, has_heading=element in with_heading)
     ]
-    unwanted += [element for element in _outermost(tree, *_INSTEAD) if _is_hint(element)]
+    unwanted += [element for element in outermost(tree, *_INSTEAD) if _is_hint(element)]
     # All at once: taking them out one by one copies the text behind them each time.
     for element in (*unwanted, *set(scripts).difference(data)):
         element.tag = _UNWANTED
     strip_elements(tree, _UNWANTED, *_DROPPED, with_tail=False)
     return tree
-
-
-def _outermost(tree: HtmlElement, *tags: str) -> Iterator[HtmlElement]:
-    """The elements with such a tag that are in no other one."""
-    inside: set[HtmlElement] = set()
-    for element in tree.iter(*tags):
-        if element not in inside:
-            inside.update(element.iter(*tags))
-            yield element
 
 
 def _is_hint(element: HtmlElement) -> bool:

@@ -12,6 +12,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simdup.page.blocks import outermost
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -114,12 +116,7 @@ def _longest_prose(tree: HtmlElement) -> tuple[HtmlElement | None, list[str]]:
     Short ones and those that are mostly links do not count: they are menus and teasers.
     """
     prose: defaultdict[HtmlElement, list[str]] = defaultdict(list)
-    within: set[HtmlElement] = set()  # another paragraph, such as by way of an `<object>`
-    for paragraph in tree.iter("p"):
-        if paragraph in within:
-            continue
-        if len(paragraph):
-            within.update(paragraph.iter("p"))
+    for paragraph in outermost(tree, "p"):  # one is in another by way of an `<object>`
         shown = " ".join(paragraph.text_content().split())
         if len(shown) < _PARAGRAPH or any(True for _ in paragraph.iter("script", "style")):
             continue
