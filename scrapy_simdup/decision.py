@@ -399,7 +399,9 @@ def _folders(url: str, other: str) -> tuple[frozenset[str], frozenset[str]] | No
     (folder, name, query), (other_folder, other_name, other_query) = map(_document, (url, other))
     if not name or (name, query) != (other_name, other_query) or folder == other_folder:
         return None
-    mine, theirs = (frozenset(_WORD.findall("/".join(path).lower())) for path in (folder, other_folder))
+    mine, theirs = (
+        frozenset(_WORD.findall("/".join(path).lower())) for path in (folder, other_folder)
+    )
     return mine - theirs, theirs - mine
 
 
