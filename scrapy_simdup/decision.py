@@ -21,6 +21,7 @@ from scrapy_simdup.page.kepttext import unpack_texts
 from scrapy_simdup.page.measure import closest
 from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
+from scrapy_simdup.page.thresholds import THRESHOLDS
 from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import NearMiss, Verdict
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait, Profiler
+    from scrapy_simdup.page.thresholds import Thresholds
     from scrapy_simdup.store.records import PageTransaction
 
 MAX_COMPARED = 64
@@ -90,6 +92,7 @@ class Decision:
     config: Config
     crawl: str
     profiler: Profiler
+    thresholds: Thresholds = THRESHOLDS
 
     def __call__(self, txn: PageTransaction) -> Verdict | None:
         known = txn.find(self.page.key)
@@ -316,6 +319,7 @@ class Decision:
             folders=_folders(self.page.url, other.url),
             common=common,
             exact=shingles if analysis.text and other.text else None,
+            thresholds=self.thresholds,
         )
 
     @cached_property

@@ -19,7 +19,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
     from variants import Variant
 
-    from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.verdict import Verdict
 
 Hashes = npt.NDArray[np.uint64]
@@ -459,17 +457,6 @@ class LabDecision(Decision):
         found.sort(key=lambda item: -_best_resemblance(profile, item[1].profile))
         return found[: decision.MAX_COMPARED]
 
-    def _compare(self, txn: Any, analysis: Analysis, other: Record) -> Comparison:
-        host = urlsplit(self.page.url).netloc.lower()
-        return compare_profiles(
-            analysis.portrait,
-            other.profile,
-            self.config,
-            same_site=host == urlsplit(other.url).netloc.lower(),
-            common=lambda blocks: txn.common_blocks(host, blocks),
-            thresholds=self.variant.limits,
-        )
-
 
 def _best_resemblance(profile: Any, other: Any) -> float:
     return max(
@@ -613,5 +600,8 @@ def _verdicts(
         if reading.portrait is not None:
             assert page.content is not None
             analysis = Analysis(reading.portrait, page.content.language, b"")
-        verdicts.append(LabDecision(seen, analysis, config, "", profiler, variant=variant)(store))
+        judge = LabDecision(
+            seen, analysis, config, "", profiler, thresholds=variant.limits, variant=variant
+        )
+        verdicts.append(judge(store))
     return verdicts, time.process_time() - started
