@@ -91,9 +91,7 @@ def measure(pages: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """Milliseconds a page, by row and round."""
     figures: dict[str, list[float]] = {}
     for round_ in range(rounds):
-        rows = (
-            Rows()
-        )  # a profiler remembers the short blocks of a site, but not from round to round
+        rows = Rows()  # anew, since a profiler remembers the short blocks of the pages before
         names = list(rows.by_name)
         for html in (WARM_UP, *pages[:3]):
             for work in rows.by_name.values():

@@ -9,7 +9,7 @@ import re
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait, Profiler
+    from scrapy_simdup.page.siblings import Folders
     from scrapy_simdup.page.thresholds import Thresholds
     from scrapy_simdup.store.records import PageTransaction
 
@@ -41,6 +42,8 @@ MAX_COMPARED = 64
 """Of the candidates that resemble a page enough, so many are compared in full, the most similar
 ones first. Only a page with more siblings than that of one template could have another duplicate
 among the rest."""
+
+Document: TypeAlias = tuple[list[str], str, str]
 
 _WORD = re.compile(r"\w+")
 _NEAR_MISS = 0.5
@@ -316,7 +319,7 @@ class Decision:
             other.profile,
             self.config,
             same_site=host == _host(other.url),
-            folders=_folders(self.page.url, other.url),
+            folders=_folders(self._document, _document(other.url)),
             common=common,
             exact=shingles if analysis.text and other.text else None,
             thresholds=self.thresholds,
@@ -325,6 +328,10 @@ class Decision:
     @cached_property
     def _host(self) -> str:
         return _host(self.page.url)
+
+    @cached_property
+    def _document(self) -> Document:
+        return _document(self.page.url)
 
     @cached_property
     def _own_blocks(self) -> npt.NDArray[np.uint32]:
@@ -395,12 +402,9 @@ def _host(url: str) -> str:
     return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"
 
 
-def _folders(url: str, other: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The words in the folders of two addresses, if they call a document the same in two folders.
-
-    An index is called as its folder is.
-    """
-    (folder, name, query), (other_folder, other_name, other_query) = map(_document, (url, other))
+def _folders(one: Document, other: Document) -> Folders | None:
+    """The words in the folders of two addresses, if they call a document the same in two folders."""
+    (folder, name, query), (other_folder, other_name, other_query) = one, other
     if not name or (name, query) != (other_name, other_query) or folder == other_folder:
         return None
     mine, theirs = (
@@ -409,8 +413,11 @@ def _folders(url: str, other: str) -> tuple[frozenset[str], frozenset[str]] | No
     return mine - theirs, theirs - mine
 
 
-def _document(url: str) -> tuple[list[str], str, str]:
-    """The folder of an address, the last part of its path, and its query."""
+def _document(url: str) -> Document:
+    """The folder of an address, the last part of its path, and its query.
+
+    An index is called as its folder is.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:

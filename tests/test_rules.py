@@ -32,6 +32,12 @@ def offer(name: str, number: int) -> str:
     )
 
 
+def kinds(*visits: tuple[str, str]) -> list[str]:
+    """What is said of pages of the site, given by path and HTML, one after another."""
+    with Detector(None) as detector:
+        return [detector.check(f"{SITE}{path}", page).kind for path, page in visits]
+
+
 def story_html(seed: int | str, words: int = 200) -> str:
     return "".join(f"<p>{part}</p>" for part in story(seed, words).split("\n\n"))
 
@@ -256,10 +262,8 @@ class TestEditions:
         return main.replace("<main>", f"{facts}<main>").replace(f"<h1>Ropes {version}</h1>", "")
 
     def verdict(self, *paths: str, versions: tuple[str, str] = ("3.7", "4.8")) -> str:
-        with Detector(None) as detector:
-            for path, version, year in zip(paths, versions, (2013, 2015), strict=True):
-                kind = detector.check(f"{SITE}{path}", self.page(version, year)).kind
-        return kind
+        editions = zip(paths, versions, (2013, 2015), strict=True)
+        return kinds(*((path, self.page(*edition)) for path, *edition in editions))[-1]
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -300,12 +304,11 @@ class TestEditions:
     def test_dates_places_and_prices_are_no_versions(
         self, paths: tuple[str, str], names: tuple[str, str], facts: tuple[str, str]
     ) -> None:
-        kinds = []
-        with Detector(None) as detector:
-            for path, name, fact in zip(paths, names, facts, strict=True):
-                page = html(name, story_html("shared", 300) + f"<p>{fact}</p>")
-                kinds.append(detector.check(f"{SITE}{path}", page).kind)
-        assert kinds == ["unique", "unique"]
+        pages = [
+            html(name, story_html("shared", 300) + f"<p>{fact}</p>")
+            for name, fact in zip(names, facts, strict=True)
+        ]
+        assert kinds(*zip(paths, pages, strict=True)) == ["unique", "unique"]
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -330,9 +333,7 @@ class TestNumberedPages:
     """Their names differ in a number, as those of two flats do."""
 
     def verdict(self, one: str, other: str) -> str:
-        with Detector(None) as detector:
-            detector.check(f"{SITE}/a?n=1", one)
-            return detector.check(f"{SITE}/a?n=2", other).kind
+        return kinds(("/a?n=1", one), ("/a?n=2", other))[-1]
 
     def test_the_next_page_of_a_list_is_a_duplicate_if_it_is_the_same_list(self) -> None:
         pages = [html(f"All ropes, page {n}", story_html("list", 400)) for n in (4, 5)]

@@ -104,28 +104,36 @@ def outermost(tree: HtmlElement, *tags: str) -> Iterator[HtmlElement]:
             yield element
 
 
+def at_most(texts: Iterable[str], characters: int) -> tuple[str, ...]:
+    """As many of the texts as have so many characters together; the last one may be cut."""
+    kept: list[str] = []
+    for text in texts:
+        if characters <= 0:
+            break
+        kept.append(text[:characters])
+        characters -= len(text)
+    return tuple(kept)
+
+
 def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
     """What a page carries beside its blocks: a reader or a script may be shown it, we cannot tell.
 
     Texts of drawings, formulas, templates and controls, alternatives to images and scripts, frames,
     and strings in scripts that read like prose. Nobody can judge a page by it; but two pages that
-    differ in it are not the same, however alike their blocks are. At most 200,000 characters, and 20,000 of one text.
+    differ in it are not the same, however alike their blocks are. At most 200,000 characters, and
+    20,000 of one text.
     """
-    texts: list[str] = []
-    left = _MAX_CARRIED
-    told: set[HtmlElement] = set()  # what stands inside of one whose text was taken
+    return at_most((text[:_MAX_STRING] for text in _carried(tree)), _MAX_CARRIED)
+
+
+def _carried(tree: HtmlElement) -> Iterator[str]:
+    holders = set(outermost(tree, *_TEXT_CARRIERS))  # their texts have those of inner ones
     for element in tree.iter(*_CARRIERS):
-        if element in told:
-            continue
-        for text in _carried_by(element, told):
-            texts.append(text[: min(left, _MAX_STRING)])
-            left -= len(texts[-1])
-            if left <= 0:
-                return tuple(texts)
-    return tuple(texts)
+        if element in holders or element.tag not in _TEXT_CARRIERS:
+            yield from _carried_by(element)
 
 
-def _carried_by(element: HtmlElement, told: set[HtmlElement]) -> Iterable[str]:
+def _carried_by(element: HtmlElement) -> Iterable[str]:
     tag = element.tag
     if tag == "img":
         return (element.get("alt") or "",)
@@ -134,10 +142,7 @@ def _carried_by(element: HtmlElement, told: set[HtmlElement]) -> Iterable[str]:
     if tag == "script":
         strings = (element.text or "").replace("'", '"').replace("`", '"').split('"')[1:]
         return (string for string in strings if len(string) >= _MIN_STRING and _is_text(string))
-    if len(element):
-        told.update(element.iter(*_TEXT_CARRIERS))
-        return (" ".join(element.itertext()),)
-    return (element.text or "",)
+    return (" ".join(element.itertext()),)
 
 
 def _is_text(string: str) -> bool:

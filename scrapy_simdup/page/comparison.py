@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.boilerplate import Common
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait
+    from scrapy_simdup.page.siblings import Folders
 
 #: Which rule decides about two pages, and what it says. The first three make a duplicate.
 RULES: Final[dict[str, str]] = {
@@ -63,7 +64,7 @@ def compare_profiles(
     criteria: Criteria,
     *,
     same_site: bool,
-    folders: tuple[frozenset[str], frozenset[str]] | None = None,
+    folders: Folders | None = None,
     common: Common | None = None,
     exact: Exact | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -71,12 +72,11 @@ def compare_profiles(
     """Compare the page at hand with another one.
 
     *same_site* says whether both come from one host: only there titles and numbers tell siblings
-    apart. *folders*, if their addresses end alike, as those of one document in two editions do, are
-    the words that only the one has in its folders, and only the other. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
-    shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
-    where it is, they are counted out wherever the sketches are not too far below the threshold to
-    matter. Of several views the one that makes the pages near counts, then the one with the best
-    resemblance.
+    apart. *folders* are given where their addresses end alike. *common* says which blocks, given as
+    uint32[n], recur on that host. *exact* gives the shingles of a view of the other page, uint64[n]
+    ascending, or None where its text is not kept; where it is, they are counted out wherever the
+    sketches are not too far below the threshold to matter. Of several views the one that makes the
+    pages near counts, then the one with the best resemblance.
     """
     pair = _Pair(a, b, criteria, same_site, folders, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
@@ -105,7 +105,7 @@ class _Pair:
         b: Profile,
         criteria: Criteria,
         same_site: bool,
-        folders: tuple[frozenset[str], frozenset[str]] | None,
+        folders: Folders | None,
         common: Common | None,
         exact: Exact | None,
         thresholds: Thresholds,

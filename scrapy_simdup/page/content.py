@@ -1,9 +1,9 @@
 """HTML → what a page says: its main text, its prose, its title.
 
-`maintext` finds the main text with trafilatura. What lives here is what a crawl needs around it: pages cut off,
-without `<html>`, with NUL bytes or hundreds of thousands of elements; a text that is not the story;
-and a plain reason wherever there is none. Whether a text is long enough to be judged is decided in
-`fingerprint`.
+`maintext` finds the main text with trafilatura. What lives here is what a crawl needs around it:
+pages cut off, without `<html>`, with NUL bytes or hundreds of thousands of elements; a text that is
+not the story; and a plain reason wherever there is none. Whether a text is long enough to be judged
+is decided in `fingerprint`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from scrapy_simdup.page import story
-from scrapy_simdup.page.blocks import carried_texts, outermost, read_blocks
+from scrapy_simdup.page.blocks import at_most, carried_texts, outermost, read_blocks
 from scrapy_simdup.page.maintext import MainText
 from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 
@@ -193,7 +193,7 @@ class ContentExtractor:
             visible=(*blocks.visible(), *carried_texts(tree)),
             resources=read_resources(tree, blocks),
             title=_title(tree),
-            headings=_cut(blocks.headings()),
+            headings=at_most(blocks.headings(), MAX_TITLE),
             language=_language(tree),
             no_main=None if main else "thin" if thin else "no_text",
             cut_off=_is_cut_off(document),
@@ -213,7 +213,7 @@ class ContentExtractor:
         return Content(
             main,
             title=_title(tree),
-            headings=_cut(read_blocks(tree).headings()),
+            headings=at_most(read_blocks(tree).headings(), MAX_TITLE),
             language=_language(tree),
             cut_off=_is_cut_off(document),
         )
@@ -221,18 +221,6 @@ class ContentExtractor:
 
 def _lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in text.split("\n") if line and not line.isspace())
-
-
-def _cut(headings: tuple[str, ...]) -> tuple[str, ...]:
-    """As many headings as have 300 characters together."""
-    kept: list[str] = []
-    left = MAX_TITLE
-    for heading in headings:
-        if left <= 0:
-            break
-        kept.append(heading[:left])
-        left -= len(heading)
-    return tuple(kept)
 
 
 def _is_cut_off(document: bytes) -> bool:

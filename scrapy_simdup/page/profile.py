@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
-from scrapy_simdup.page.features import compact
+from scrapy_simdup.page.features import compact, token_hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 MAIN = "main"
 PROSE = "prose"
@@ -58,12 +57,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     carries, `visible_shingles` the number of its shingles, `visible_blocks` a sketch of the same
     length whose shingles do not reach over the ends of blocks, so that their order is no matter,
     `block_shingles` the number of these; b"" and 0 where that is not known (plain text, an
-    extractor of the user's own). `title` and `headings` (all `<h1>`) have at most 300 characters. `blocks` and `numbers` are the ascending
-    hashes of the blocks of all views, and of the distinct tokens with digits; `embeds` and
-    `images` those of the names of what the page embeds. `links` is the 64-byte sketch of the names
-    of what it links to, `link_count` their number; `apart` that of its texts that stand apart from
-    its views, `apart_shingles` the number of their shingles. Fewer than `MIN_APART` of either are
-    not remembered. `japanese` says how its Han characters were cut.
+    extractor of the user's own). `title` and `headings` (all `<h1>`) have at most 300 characters.
+    `blocks` and `numbers` are the ascending hashes of the blocks of all views, and of the distinct
+    tokens with digits; `embeds` and `images` those of the names of what the page embeds. `links` is
+    the 64-byte sketch of the names of what it links to, `link_count` their number; `apart` that of
+    its texts that stand apart from its views, `apart_shingles` the number of their shingles. Fewer
+    than `MIN_APART` of either are not remembered. `japanese` says how its Han characters were cut.
     """
 
     views: tuple[View, ...]
@@ -94,20 +93,7 @@ def upper_half(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
 
 def block_hashes(blocks: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint32]:
     """32-bit hashes of normalised blocks without their white space, keyed by *seed*: uint32[n]."""
-    return upper_half(
-        np.fromiter(
-            (xxhash.xxh3_64_intdigest(compact(block).encode(), seed) for block in blocks),
-            dtype=np.uint64,
-            count=len(blocks),
-        )
-    )
-
-
-def name_hashes(names: Iterable[str], seed: int = 0) -> npt.NDArray[np.uint64]:
-    """64-bit hashes of names as they are, keyed by *seed*, in their order: uint64[n]."""
-    return np.array(
-        [xxhash.xxh3_64_intdigest(name.encode(), seed) for name in names], dtype=np.uint64
-    )
+    return upper_half(token_hashes([compact(block) for block in blocks], seed))
 
 
 def pack(hashes: npt.NDArray[np.uint32], limit: int) -> bytes:

@@ -22,7 +22,6 @@ from scrapy_simdup.page.profile import (
     Profile,
     View,
     block_hashes,
-    name_hashes,
     pack,
     unpack,
     upper_half,
@@ -246,11 +245,13 @@ class Profiler:
         shingles = sketch.shingle_hashes_inside(
             [tokens for tokens in texts if len(tokens) >= sketch.SHINGLE_SIZE]
         )
-        seed = self._fingerprinter.seed
-        links = name_hashes(resources.links, seed)
+        embeds, images, links = (
+            features.token_hashes(list(names), self._fingerprinter.seed)
+            for names in (resources.embeds, resources.images, resources.links)
+        )
         return {
-            "embeds": pack(upper_half(name_hashes(resources.embeds, seed)), MAX_EMBEDS),
-            "images": pack(upper_half(name_hashes(resources.images, seed)), MAX_IMAGES),
+            "embeds": pack(upper_half(embeds), MAX_EMBEDS),
+            "images": pack(upper_half(images), MAX_IMAGES),
             **_sketched("links", "link_count", links),
             **_sketched("apart", "apart_shingles", shingles),
         }

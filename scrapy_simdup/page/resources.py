@@ -14,6 +14,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from scrapy_simdup.page.blocks import at_most, outermost
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,18 +90,12 @@ def read_resources(tree: HtmlElement, blocks: Blocks) -> Resources:
                     typed.append(value)
             elif len(value) >= _PROSE_LENGTH and name not in _NO_PROSE and name[:2] != "on":
                 told.append(value)
+    apart = (*blocks.asides(), *held, *filter(_is_prose, told), " ".join(typed))
     return Resources(
         embeds=_named(embeds, _file_name),
         images=_named(images, _file_name),
         links=_named(links, _link_name),
-        apart=_cut(
-            (
-                *blocks.asides(),
-                *held,
-                *filter(_is_prose, told),
-                " ".join(typed),
-            )
-        ),
+        apart=at_most((text for text in apart if text and not text.isspace()), MAX_APART),
     )
 
 
@@ -107,20 +103,17 @@ def _set_apart(body: HtmlElement) -> tuple[set[HtmlElement], list[str]]:
     """All elements that are in navigation, and the texts of those that show theirs later, or
     elsewhere, or to be changed. What is within another such element is looked at once.
     """
-    navigation: set[HtmlElement] = set()
-    holders: set[HtmlElement] = set()
+    navigation = {inner for outer in outermost(body, *_NAVIGATION) for inner in outer.iter("*")}
+    holders = set(outermost(body, *_HOLDERS))
     texts: list[str] = []
-    for element in body.iter(*_NAVIGATION, *_HOLDERS, "script"):
-        tag = element.tag
-        if tag == "script":
-            if (element.get("type") or "").strip().lower() == "application/json":
-                texts.append(_strings(element.text or ""))
-        elif tag in _NAVIGATION:
-            if element not in navigation:
-                navigation.update(element.iter("*"))
-        elif element not in holders:
-            holders.update(element.iter(*_HOLDERS))
+    for element in body.iter(*_HOLDERS, "script"):
+        if element in holders:
             texts.append(" ".join(element.itertext()))
+        elif (
+            element.tag == "script"
+            and (element.get("type") or "").strip().lower() == "application/json"
+        ):
+            texts.append(_strings(element.text or ""))
     return navigation, texts
 
 
@@ -167,15 +160,3 @@ def _file_name(url: str) -> str:
         values = (value for _, value in parse_qsl(query) if _SHORT_VALUE.fullmatch(value))
         stem = " ".join((stem, *values))
     return " ".join(part for part in _SIGNS.split(stem) if not _DIGEST.fullmatch(part)) or stem
-
-
-def _cut(texts: tuple[str, ...]) -> tuple[str, ...]:
-    kept: list[str] = []
-    left = MAX_APART
-    for text in texts:
-        if left <= 0:
-            break
-        if text and not text.isspace():
-            kept.append(text[:left])
-            left -= len(text)
-    return tuple(kept)

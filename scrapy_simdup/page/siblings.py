@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.thresholds import Thresholds
 
 Words: TypeAlias = "Counter[str]"
+Folders: TypeAlias = tuple[frozenset[str], frozenset[str]]
+"""Of two addresses that end alike, as those of one document in two editions do: the words that only
+the one has in its folders, and only the other."""
 
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
@@ -51,7 +54,7 @@ class Siblings:
         b: Profile,
         *,
         same_site: bool,
-        folders: tuple[frozenset[str], frozenset[str]] | None,
+        folders: Folders | None,
         common: Common | None,
         thresholds: Thresholds,
     ) -> None:
@@ -126,7 +129,7 @@ class Siblings:
             headings = tuple(h for h, common in zip(headings, known, strict=True) if not common)
         return _words(" ".join(headings))
 
-    @property
+    @cached_property
     def _names_differ(self) -> bool:
         """Whether the pages call themselves by other words, not only by other numbers."""
         differences = self._differences
