@@ -5,11 +5,12 @@ Everything here depends on the page and the transaction only, so it can be run a
 
 from __future__ import annotations
 
-import re
+import importlib.metadata
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait, Profiler
-    from scrapy_simdup.page.siblings import Folders
     from scrapy_simdup.page.thresholds import Thresholds
     from scrapy_simdup.store.records import PageTransaction
 
@@ -43,9 +43,9 @@ MAX_COMPARED = 64
 ones first. Only a page with more siblings than that of one template could have another duplicate
 among the rest."""
 
-Document: TypeAlias = tuple[list[str], str, str]
-
-_WORD = re.compile(r"\w+")
+_VERSION = importlib.metadata.version("scrapy-simdup")
+_CRITERIA = ("min_tokens", "max_distance", "min_resemblance", "keep_siblings")
+_MEASURED = ("distance", "resemblance", "containment", "length_ratio", "view", "rule")
 _NEAR_MISS = 0.5
 _NEAR_MISS_DISTANCE = 3
 
@@ -102,6 +102,10 @@ class Decision:
         if known is not None and known[1].kept and not self.page.is_item:
             return self._revisit(txn, *known)
         page_id = known[0] if known is not None and not known[1].kept else None
+        if known is not None and page_id is not None:
+            repeated = self._repeated(txn, *known)
+            if repeated is not None:
+                return repeated
         return self._exact(txn, page_id, txn.find_body(self.page.body_digest)) or (
             None if self.analysis is None else self._by_text(txn, page_id, self.analysis)
         )
@@ -159,6 +163,47 @@ class Decision:
             title=record.title,
             **_measured(record.profile, former.profile, comparison),
         )
+
+    def _repeated(self, txn: PageTransaction, page_id: int, former: Record) -> Verdict | None:
+        """The former verdict about a duplicate, if nothing has changed that it was made of.
+
+        What is known of a host grows with every page, and judged anew by it the same two pages
+        could have another verdict. None if one of them has changed, or how pages are judged.
+        """
+        if self.page.is_item or former.reason == "body":  # whether bytes are the same is seen anew
+            return None
+        if former.body_digest == self.page.body_digest and self.page.title in (None, former.title):
+            record = former
+        elif self.analysis is None:
+            return None
+        else:
+            record = self._record(self.analysis)
+        original = txn.get(former.representative)
+        if former.judged != self._judged(record.profile, original.profile):
+            return None
+        alias = msgspec.structs.replace(
+            former,
+            url=record.url,
+            body_digest=record.body_digest,
+            profile=record.profile,
+            language=record.language,
+            body_bytes=record.body_bytes,
+            text=record.text,
+            last_seen=time.time(),
+            crawl=self.crawl,
+        )
+        txn.put(alias, page_id)
+        return _as_duplicate(txn, alias, original)
+
+    def _judged(self, profile: Profile, original: Profile) -> bytes:
+        """8 bytes that are equal as long as two pages, and how they are judged, stay the same."""
+        criteria = [getattr(self.config, name) for name in _CRITERIA]
+        seen = [
+            (page.title, page.headings, [(view.name, view.digest) for view in page.views])
+            for page in (profile, original)
+        ]
+        encoded = msgspec.msgpack.encode((_VERSION, criteria, seen))
+        return blake2b(encoded, digest_size=8).digest()
 
     def _exact(
         self, txn: PageTransaction, page_id: int | None, original_id: int | None
@@ -253,13 +298,16 @@ class Decision:
             assert revisit is not None, "it has the same bytes, or there is an analysis"
             return revisit
         now = time.time()
+        first_seen = now if page_id is None else txn.get(page_id).first_seen
         measured = _measured(record.profile, original.profile, comparison)
         alias = msgspec.structs.replace(
             record,
             representative=original_id,
             reason=reason,
-            **{name: measured[name] for name in ("distance", "resemblance", "containment", "rule")},
-            first_seen=now,
+            judged=self._judged(record.profile, original.profile),
+            cut_off=self.analysis is not None and self.analysis.cut_off,
+            **{name: measured[name] for name in _MEASURED},
+            first_seen=first_seen,
             last_seen=now,
             crawl=self.crawl,
         )
@@ -269,16 +317,7 @@ class Decision:
             txn.learn_blocks(self._host, self._own_blocks)
         if page_id is not None or txn.find(self.page.key) is None:
             txn.put(alias, page_id)  # else: a second copy of an item on one page
-        return Verdict(
-            kind="near" if reason == "simhash" else "exact",
-            duplicate_of=original.url,
-            reason=reason,
-            title=record.title,
-            title_of=original.title,
-            cluster_size=txn.aliases(original_id),
-            cut_off=self.analysis is not None and self.analysis.cut_off,
-            **measured,
-        )
+        return _as_duplicate(txn, alias, original)
 
     def _record(self, analysis: Analysis | None, original: Record | None = None) -> Record:
         """Make the record of this page; without an analysis, the bytes are those of *original*."""
@@ -319,7 +358,6 @@ class Decision:
             other.profile,
             self.config,
             same_site=host == _host(other.url),
-            folders=_folders(self._document, _document(other.url)),
             common=common,
             exact=shingles if analysis.text and other.text else None,
             thresholds=self.thresholds,
@@ -330,13 +368,29 @@ class Decision:
         return _host(self.page.url)
 
     @cached_property
-    def _document(self) -> Document:
-        return _document(self.page.url)
-
-    @cached_property
     def _own_blocks(self) -> npt.NDArray[np.uint32]:
         assert self.analysis is not None
         return self.analysis.portrait.own_blocks()
+
+
+def _as_duplicate(txn: PageTransaction, alias: Record, original: Record) -> Verdict:
+    """The verdict that a duplicate's record tells of."""
+    view = alias.profile.view(alias.view or "") or alias.views[0]
+    view_of = original.profile.view(alias.view or "") or original.views[0]
+    return Verdict(
+        kind="near" if alias.reason == "simhash" else "exact",
+        duplicate_of=original.url,
+        reason=alias.reason,
+        title=alias.title,
+        title_of=original.title,
+        cluster_size=txn.aliases(alias.representative),
+        cut_off=alias.cut_off,
+        simhash=view.simhash,
+        simhash_of=view_of.simhash,
+        tokens=view.tokens,
+        tokens_of=view_of.tokens,
+        **{name: getattr(alias, name) for name in _MEASURED},
+    )
 
 
 def _measured(profile: Profile, other: Profile, comparison: Comparison | None) -> dict[str, Any]:
@@ -400,29 +454,3 @@ def _host(url: str) -> str:
         return url
     default = {"http": 80, "https": 443}.get(parts.scheme)
     return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"
-
-
-def _folders(one: Document, other: Document) -> Folders | None:
-    """The words in the folders of two addresses, if they call a document the same in two folders."""
-    (folder, name, query), (other_folder, other_name, other_query) = one, other
-    if not name or (name, query) != (other_name, other_query) or folder == other_folder:
-        return None
-    mine, theirs = (
-        frozenset(_WORD.findall("/".join(path).lower())) for path in (folder, other_folder)
-    )
-    return mine - theirs, theirs - mine
-
-
-def _document(url: str) -> Document:
-    """The folder of an address, the last part of its path, and its query.
-
-    An index is called as its folder is.
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return [], "", ""
-    path = [part for part in parts.path.split("/") if part]
-    while path and path[-1].partition(".")[0].lower() in ("index", "default"):
-        path.pop()
-    return path[:-1], path[-1] if path else "", parts.query

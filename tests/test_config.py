@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simdup import ConfigError
+from scrapy_simdup import ConfigError, config
 from scrapy_simdup.config import PRESETS, Config, option_docs
+from scrapy_simdup.page import features, profile
 
 
 class TestUnknownOptions:
@@ -265,3 +266,12 @@ class TestConfig:
             f"SIMDUP_{field.name.upper()}" for field in dataclasses.fields(Config)
         ]
         assert all(doc for _, _, doc in documented)
+
+
+def test_names_of_values_are_those_of_the_core():
+    # Repeated in `config`, which every Scrapy command imports, because the core brings numpy.
+    assert (config.VIEWS, config.WEIGHTS, config.SEGMENTERS) == (
+        profile.VIEWS,
+        features.WEIGHTS,
+        features.SEGMENTERS,
+    )

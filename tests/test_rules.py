@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from material import edited, story
 
 from scrapy_simdup import Detector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 SITE = "https://shop.example"
 MENU = "".join(
@@ -253,28 +259,59 @@ class TestManyCandidates:
             assert verdict.duplicate_of == f"{SITE}/7"
 
 
-class TestEditions:
-    """Two editions of a manual: another version in title and heading, and in the numbers of the text."""
+SHARED = story_html("shared", 300)
 
-    def page(self, version: str, released: int) -> str:
-        facts = f"<div>Version {version}, released in {released}, build {released * 7}.</div>"
-        main = html(f"Ropes – Manual {version}", story_html("ropes", 500), f"Ropes {version}")
-        return main.replace("<main>", f"{facts}<main>").replace(f"<h1>Ropes {version}</h1>", "")
 
-    def verdict(self, *paths: str, versions: tuple[str, str] = ("3.7", "4.8")) -> str:
-        editions = zip(paths, versions, (2013, 2015), strict=True)
-        return kinds(*((path, self.page(*edition)) for path, *edition in editions))[-1]
+class TestVerdictsOfEarlierCrawls:
+    """A duplicate that has not changed stays one, whatever is learned of its host in the meantime."""
 
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
-            ("/3.7/ropes.html", "/4.8/ropes.html"),
-            ("/manual/3.7/en/ropes/", "/manual/4.8/en/ropes/"),
-            ("/v3.7/docs-3.7/ropes/index.html", "/v4.8/docs-4.8/ropes/index.html"),
-        ],
-    )
-    def test_are_duplicates_if_their_addresses_end_alike(self, one: str, other: str) -> None:
-        assert self.verdict(one, other) == "exact"
+    def page(self, n: int, text: str = SHARED, more: str = "") -> str:
+        """A page whose heading is the name of the site, as the detector finds out in time."""
+        return html(f"Topic {'abc'[n]}", f"<p>Of {1900 + n}.</p>{text}{more}", "The Wharf Courier")
+
+    @pytest.fixture
+    def detector(self) -> Iterator[Detector]:
+        """It has judged page 1 as a duplicate of page 0, before it knew what it would refuse it for."""
+        with Detector(None, max_distance=9) as detector:
+            detector.check(f"{SITE}/0", self.page(0))
+            self.first = detector.check(f"{SITE}/1", self.page(1))
+            assert self.first.kind == "near"
+            for n in range(9):
+                other = html(f"Other {n}", story_html(f"other {n}"), "The Wharf Courier")
+                assert detector.check(f"{SITE}/other/{n}", other).kind == "unique"
+            assert detector.check(f"{SITE}/2", self.page(2)).kind == "unique", "now it knows"
+            yield detector
+
+    def test_is_repeated_by_the_same_bytes(self, detector: Detector) -> None:
+        for _ in range(2):
+            assert detector.check(f"{SITE}/1", self.page(1)) == self.first
+
+    def test_is_repeated_by_the_same_text_in_other_markup(self, detector: Detector) -> None:
+        verdict = detector.check(f"{SITE}/1", self.page(1).replace("<main>", "<main id=x>"))
+        assert verdict == self.first
+
+    def test_is_given_anew_if_the_page_has_changed(self, detector: Detector) -> None:
+        changed = self.page(1, more="<p>Reviewed since, by the editor.</p>")
+        assert detector.check(f"{SITE}/1", changed).kind == "unique"
+
+    def test_is_given_anew_if_the_kept_page_has_changed(self, detector: Detector) -> None:
+        detector.check(f"{SITE}/0", self.page(0, more="<p>Reviewed since, by the editor.</p>"))
+        assert detector.check(f"{SITE}/1", self.page(1)).kind == "unique"
+
+    def test_is_given_anew_if_the_kept_page_has_another_text(self, detector: Detector) -> None:
+        detector.check(f"{SITE}/0", self.page(0, story_html("another", 300)))
+        assert detector.check(f"{SITE}/1", self.page(1)).kind == "unique"
+
+    def test_is_given_anew_by_other_criteria(self, tmp_path: Path) -> None:
+        with Detector(tmp_path / "store") as detector:
+            detector.check(f"{SITE}/0", self.page(0))
+            assert detector.check(f"{SITE}/1", self.page(1)).kind == "near"
+        with Detector(tmp_path / "store", min_resemblance=1.0) as detector:
+            assert detector.check(f"{SITE}/1", self.page(1)).kind == "unique"
+
+
+class TestSiblingsInFolders:
+    """Offers and forecasts that are called the same in two folders."""
 
     @pytest.mark.parametrize(
         ("paths", "names", "facts"),
@@ -301,7 +338,7 @@ class TestEditions:
             ),
         ],
     )
-    def test_dates_places_and_prices_are_no_versions(
+    def test_dates_places_and_prices_tell_pages_apart(
         self, paths: tuple[str, str], names: tuple[str, str], facts: tuple[str, str]
     ) -> None:
         pages = [
@@ -309,24 +346,6 @@ class TestEditions:
             for name, fact in zip(names, facts, strict=True)
         ]
         assert kinds(*zip(paths, pages, strict=True)) == ["unique", "unique"]
-
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
-            ("/ropes-3.7.html", "/ropes-4.8.html"),
-            ("/ropes-3.7/index.html", "/ropes-4.8/index.html"),
-            ("/page.php?id=37", "/page.php?id=48"),
-            ("/", "/index.html"),
-        ],
-    )
-    def test_are_kept_apart_if_they_do_not(self, one: str, other: str) -> None:
-        assert self.verdict(one, other) == "unique"
-
-    def test_offers_in_folders_of_their_own_are_no_editions(self) -> None:
-        assert (
-            self.verdict("/flat-7/plan.html", "/flat-12/plan.html", versions=("7", "12"))
-            == "unique"
-        )
 
 
 class TestNumberedPages:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.boilerplate import Common
     from scrapy_simdup.page.profile import Profile, View
     from scrapy_simdup.page.profiler import Portrait
-    from scrapy_simdup.page.siblings import Folders
 
 #: Which rule decides about two pages, and what it says. The first three make a duplicate.
 RULES: Final[dict[str, str]] = {
@@ -64,7 +63,6 @@ def compare_profiles(
     criteria: Criteria,
     *,
     same_site: bool,
-    folders: Folders | None = None,
     common: Common | None = None,
     exact: Exact | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -72,13 +70,13 @@ def compare_profiles(
     """Compare the page at hand with another one.
 
     *same_site* says whether both come from one host: only there titles and numbers tell siblings
-    apart. *folders* are given where their addresses end alike. *common* says which blocks, given as
-    uint32[n], recur on that host. *exact* gives the shingles of a view of the other page, uint64[n]
-    ascending, or None where its text is not kept; where it is, they are counted out wherever the
-    sketches are not too far below the threshold to matter. Of several views the one that makes the
-    pages near counts, then the one with the best resemblance.
+    apart. *common* says which blocks, given as uint32[n], recur on that host. *exact* gives the
+    shingles of a view of the other page, uint64[n] ascending, or None where its text is not kept;
+    where it is, they are counted out wherever the sketches are not too far below the threshold to
+    matter. Of several views the one that makes the pages near counts, then the one with the best
+    resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, folders, common, exact, thresholds)
+    pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
     found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
@@ -105,7 +103,6 @@ class _Pair:
         b: Profile,
         criteria: Criteria,
         same_site: bool,
-        folders: Folders | None,
         common: Common | None,
         exact: Exact | None,
         thresholds: Thresholds,
@@ -121,7 +118,6 @@ class _Pair:
             a,
             b,
             same_site=same_site,
-            folders=folders,
             common=self._common,
             thresholds=thresholds,
         )
@@ -176,7 +172,7 @@ class _Pair:
             if self._is_boilerplate(name, measured):
                 return False, "boilerplate"
         if criteria.keep_siblings and (
-            siblings.differ_in_name_and_number(name)
+            siblings.differ_in_name_and_number()
             or (same_text and siblings.text_lacks_the_name(name))
         ):
             return False, "siblings"

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.thresholds import Thresholds
 
 Words: TypeAlias = "Counter[str]"
-Folders: TypeAlias = tuple[frozenset[str], frozenset[str]]
-"""Of two addresses that end alike, as those of one document in two editions do: the words that only
-the one has in its folders, and only the other."""
 
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
@@ -54,18 +51,16 @@ class Siblings:
         b: Profile,
         *,
         same_site: bool,
-        folders: Folders | None,
         common: Common | None,
         thresholds: Thresholds,
     ) -> None:
         self._a, self._b = a.profile, b
         self._seed = a.seed
         self._same_site = same_site
-        self._folders = folders
         self._common = common
         self._limits = thresholds
 
-    def differ_in_name_and_number(self, name: str) -> bool:
+    def differ_in_name_and_number(self) -> bool:
         """Whether two pages of a template are two offers, not one.
 
         Versions of one page differ in the numbers of their titles, too, but hardly in those of
@@ -75,7 +70,7 @@ class Siblings:
         those of the house, as long as one is not; but the next page of a list is another number and
         nothing else. On one site, an image or an embed is as good as a number.
         """
-        if not self._differences or self._are_editions(name):
+        if not self._differences:
             return False
         a, b = self._a, self._b
         mine, theirs, both = own_hashes(a.numbers, b.numbers, MAX_NUMBERS)
@@ -97,7 +92,7 @@ class Siblings:
         Then they have other headings, and more to say than this view has of it. Where the headings
         differ in numbers only, what more they say must be there to see.
         """
-        if not self._same_site or len(self._differences) < 2 or self._are_editions(name):
+        if not self._same_site or len(self._differences) < 2:
             return False
         other = PROSE if name == MAIN else MAIN
         a, b = self._a.view(other), self._b.view(other)
@@ -135,22 +130,6 @@ class Siblings:
         differences = self._differences
         return bool(differences) and all(
             _has_word(one) and _has_word(other) for one, other in differences
-        )
-
-    def _are_editions(self, name: str) -> bool:
-        """Whether the pages are one document in two editions.
-
-        That is: their text is the same, their addresses end alike, and the only words that their
-        names have of their own are numbers of versions, which stand in their folders, too. Dates,
-        prices and places have a dot as well, but then the text has other numbers.
-        """
-        a, b = self._a.view(name), self._b.view(name)
-        if self._folders is None or a is None or b is None or a.digest != b.digest:
-            return False
-        return all(
-            self._dotted.issuperset(words) and own.issuperset(words)
-            for pair in self._differences
-            for words, own in zip(pair, self._folders, strict=True)
         )
 
     @property

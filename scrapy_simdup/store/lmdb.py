@@ -186,7 +186,7 @@ def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, st
     if wanted == found:
         return
     differences = ", ".join(
-        f"{name}: {wanted.get(name)} here, {found.get(name)} in the store"
+        f"{name}: {wanted.get(name, 'not used')} here, {found.get(name, 'not used')} in the store"
         for name in sorted({*wanted, *found})
         if wanted.get(name) != found.get(name)
     )

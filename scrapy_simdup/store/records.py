@@ -35,8 +35,9 @@ class Record(msgspec.Struct, kw_only=True, array_like=True):
     """A page. ``representative`` is 0 for a kept page, else the page id of the one it duplicates.
 
     ``key`` is the fingerprint of the request; digests have 16 bytes; times are seconds since the
-    epoch; ``crawl`` names the crawl that wrote this version of the record. The last five fields
-    say how a duplicate was recognised.
+    epoch; ``crawl`` names the crawl that wrote this version of the record. The fields from
+    ``reason`` on say how a duplicate was recognised; ``judged`` is a digest of what that was seen
+    from.
     """
 
     key: bytes
@@ -54,7 +55,11 @@ class Record(msgspec.Struct, kw_only=True, array_like=True):
     distance: int | None = None
     resemblance: float | None = None
     containment: float | None = None
+    length_ratio: float | None = None
+    view: str | None = None
     rule: str | None = None
+    cut_off: bool = False
+    judged: bytes = b""
 
     @property
     def views(self) -> tuple[View, ...]:

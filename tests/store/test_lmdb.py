@@ -628,8 +628,8 @@ class TestOpening:
         with pytest.raises(StoreError) as refused:
             open_store(configuration={"weights": "tf", "extractor": "trial 1", "seed": "5"})
         assert str(refused.value) == (
-            f"store '{store_path}' was made with another configuration (seed: 5 here, None in the "
-            "store, weights: tf here, sqrt in the store); its fingerprints cannot be compared with "
+            f"store '{store_path}' was made with another configuration (seed: 5 here, not used "
+            "in the store, weights: tf here, sqrt in the store); its fingerprints cannot be compared with "
             "new ones. Use the same options and versions, or another store"
         )
         open_store()
