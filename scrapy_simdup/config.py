@@ -212,7 +212,7 @@ class Config:
     segmenter: str = _option(
         "jieba",
         _one_of(*SEGMENTERS),
-        "what cuts Chinese text: words of jieba or rjieba, or bigrams of characters",
+        "what cuts Chinese text into features: words of jieba or rjieba, or bigrams of characters",
     )
     unify_chinese: bool = _option(
         False, _boolean, "traditional and simplified versions of a text are duplicates; OpenCC"

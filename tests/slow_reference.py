@@ -56,31 +56,50 @@ def kind(character: str) -> str:
 
 def tokens(normalised: str, cut_han: Callable[[str], Iterable[str]]) -> list[str]:
     """Tokens by script; `cut_han` cuts one run of Han characters into words."""
-    kana = sum(bool(regex.match(r"[\p{Hiragana}\p{Katakana}]", c)) for c in normalised)
-    han = sum(bool(regex.match(r"\p{Han}", c)) for c in normalised)
-    japanese = kana > 0 and kana >= 0.1 * (kana + han)
-    runs: list[list[str]] = []
-    for character in normalised:
-        sort = kind(character)
-        if sort == "han" and japanese:
-            sort = "bigrams"
-        # A mark belongs to the letter before it.
-        if regex.match(r"\p{M}", character) and runs and runs[-1][0] in ("han", "bigrams"):
-            sort = runs[-1][0]
-        if runs and runs[-1][0] == sort:
-            runs[-1][1] += character
-        else:
-            runs.append([sort, character])
     found: list[str] = []
-    for sort, run in runs:
-        if sort == "words":
-            found.append(run)
-        elif sort == "bigrams":
-            found += bigrams(run)
-        elif sort == "han":
+    for sort, run in runs(normalised, han_alone=not is_japanese(normalised)):
+        if sort == "han":
             words = list(cut_han(run))
             single = len(words) > 1 and all(len(word) == 1 for word in words)
             found += bigrams(run) if single else words
+        elif sort == "bigrams":
+            found += bigrams(run)
+        elif sort == "words":
+            found.append(run)
+    return found
+
+
+def units(normalised: str) -> list[str]:
+    """The same, with Han in the bigrams of the kana around it, whatever the language."""
+    found: list[str] = []
+    for sort, run in runs(normalised, han_alone=False):
+        if sort == "bigrams":
+            found += bigrams(run)
+        elif sort == "words":
+            found.append(run)
+    return found
+
+
+def is_japanese(normalised: str) -> bool:
+    kana = sum(bool(regex.match(r"[\p{Hiragana}\p{Katakana}]", c)) for c in normalised)
+    han = sum(bool(regex.match(r"\p{Han}", c)) for c in normalised)
+    return kana > 0 and kana >= 0.1 * (kana + han)
+
+
+def runs(normalised: str, *, han_alone: bool) -> list[list[str]]:
+    """The runs of one kind, each as kind and characters; Han is one of its own or of the bigrams."""
+    found: list[list[str]] = []
+    for character in normalised:
+        sort = kind(character)
+        if sort == "han" and not han_alone:
+            sort = "bigrams"
+        # A mark belongs to the letter before it.
+        if regex.match(r"\p{M}", character) and found and found[-1][0] in ("han", "bigrams"):
+            sort = found[-1][0]
+        if found and found[-1][0] == sort:
+            found[-1][1] += character
+        else:
+            found.append([sort, character])
     return found
 
 

@@ -158,17 +158,18 @@ class Tokens:
         return self._tokenizers[han]
 
     def hashes(
-        self, han: str, blocks: Sequence[str], make: Callable[[Sequence[str]], list[Hashes]]
+        self, kind: str, han: str, blocks: Sequence[str], make: Callable[[], list[Hashes]]
     ) -> list[Hashes]:
+        """Those of one `kind`, which says how Han is cut, and Japanese; `han` cuts what is new."""
         started = time.process_time()
-        key = han, xxhash.xxh3_128_digest("\n".join(blocks).encode("utf-8", "surrogatepass"))
+        key = kind, xxhash.xxh3_128_digest("\n".join(blocks).encode("utf-8", "surrogatepass"))
         if key in self._known:
             found, seconds = self._known[key]
             self.saved += seconds - (time.process_time() - started)
             return found
         tokenizer = self._tokenizers[han]
         saved, started = tokenizer.saved, time.process_time()
-        made = make(blocks)
+        made = make()
         cut = tokenizer.saved - saved
         self.saved += cut
         self._known[key] = made, time.process_time() - started + cut
@@ -199,32 +200,48 @@ class LabFingerprinter(Fingerprinter):
         )
         self.language = ""
 
-    def token_hashes(self, blocks: Sequence[str], *, japanese: bool | None = None) -> list[Hashes]:
-        make = functools.partial(super().token_hashes, japanese=japanese)
-        return self._tokens.hashes(self._variant.han, blocks, make)
+    def unit_hashes(self, blocks: Sequence[str], *, japanese: bool) -> list[Hashes]:
+        if self._variant.han_in_shingles == "words":
+            return self._words(blocks, super().unit_hashes(blocks, japanese=japanese), japanese)
+        make = functools.partial(super().unit_hashes, blocks, japanese=japanese)
+        return self._tokens.hashes(f"bigrams {japanese}", self._variant.han, blocks, make)
 
-    def fingerprint_hashes(self, positions: Hashes) -> Fingerprint | None:
-        if self._is_package or not len(positions):
-            return super().fingerprint_hashes(positions)
-        shingles = sketch.shingle_hashes(positions, self._variant.shingle)
+    def token_hashes(
+        self, blocks: Sequence[str], units: Sequence[Hashes], *, japanese: bool
+    ) -> list[Hashes]:
+        if self._variant.han_in_shingles == "words":
+            return list(units)
+        return self._words(blocks, units, japanese)
+
+    def _words(
+        self, blocks: Sequence[str], units: Sequence[Hashes], japanese: bool
+    ) -> list[Hashes]:
+        han = self._variant.han
+        make = functools.partial(super().token_hashes, blocks, units, japanese=japanese)
+        return self._tokens.hashes(f"{han} {japanese}", han, blocks, make)
+
+    def fingerprint_hashes(self, tokens: Hashes, units: Hashes) -> Fingerprint | None:
+        if self._is_package or not len(tokens):
+            return super().fingerprint_hashes(tokens, units)
+        shingles = sketch.shingle_hashes(units, self._variant.shingle)
         return Fingerprint(
-            simhash=self._simhash(positions),
+            simhash=self._simhash(tokens),
             sketch=make_sketch(self._variant.sketch, shingles),
-            tokens=len(positions),
+            tokens=len(tokens),
             shingles=len(shingles),
-            distinct=len(np.unique(positions)),
+            distinct=len(np.unique(tokens)),
         )
 
-    def _simhash(self, positions: Hashes) -> int:
+    def _simhash(self, tokens: Hashes) -> int:
         feature = self._variant.feature
         if feature == _CHARACTERS:
             return 0  # of the characters, which are not known here
         if feature in _WINDOW:
-            positions = ngrams(positions, _WINDOW[feature])
+            tokens = ngrams(tokens, _WINDOW[feature])
         elif feature == "words, no stop words":
-            left = positions[~np.isin(positions, stop_words(self.language))]
-            positions = left if len(left) else positions
-        return self.weighed(positions)
+            left = tokens[~np.isin(tokens, stop_words(self.language))]
+            tokens = left if len(left) else tokens
+        return self.weighed(tokens)
 
     def weighed(self, hashes: Hashes) -> int:
         distinct, counts = features.term_frequencies(hashes)
@@ -288,14 +305,14 @@ class Profiling:
         composition = base.portrait.composition
         views, seconds = [], base.seconds
         for view in base.portrait.profile.views:
-            positions = composition[view.name].positions
+            own = composition[view.name].tokens, composition[view.name].units
             texts: list[str] = []
             if self._variant.feature == _CHARACTERS:
                 texts = features.normalise_blocks(getattr(content, view.name))
             begin = time.process_time()
-            self._package.fingerprint_hashes(positions)
+            self._package.fingerprint_hashes(*own)
             middle = time.process_time()
-            made = self._fingerprinter.fingerprint_hashes(positions)
+            made = self._fingerprinter.fingerprint_hashes(*own)
             assert made is not None
             value = made.simhash
             if texts:

@@ -21,13 +21,15 @@ class Variant:
     """`options` are the package's own, `thresholds` those of its rules; what differs from default.
 
     `feature` is what the simhash counts: words, "word pairs", "3-shingles", "character 4-grams",
-    or "words, no stop words". `han` cuts Chinese: "jieba", "rjieba" or "bigrams". `sketch` is
-    bins × bits, or "exact" for the whole set of shingles of `shingle` tokens.
+    or "words, no stop words". `han` cuts Chinese: "jieba", "rjieba" or "bigrams";
+    `han_in_shingles` is "bigrams", or "words" where shingles are made of what the simhash counts.
+    `sketch` is bins × bits, or "exact" for the whole set of shingles of `shingle` tokens.
     """
 
     extractor: str = PACKAGE
     feature: str = "words"
     han: str = "jieba"
+    han_in_shingles: str = "bigrams"
     sketch: str = "512×4"
     shingle: int = SHINGLE_SIZE
     block_order: bool = False
@@ -61,6 +63,7 @@ class Variant:
         return Variant(
             extractor=self.extractor,
             han=self.han,
+            han_in_shingles=self.han_in_shingles,
             block_order=self.block_order,
             options=options,
         )
@@ -75,7 +78,9 @@ class Variant:
         return ", ".join(f"{name}={value}" for name, value in changed.items()) or "default"
 
 
-_OF_PROFILES: Final = (*("extractor", "feature", "han", "sketch", "shingle", "block_order"),)
+_OF_PROFILES: Final = (
+    *("extractor", "feature", "han", "han_in_shingles", "sketch", "shingle", "block_order"),
+)
 
 
 @dataclass(frozen=True)
@@ -214,9 +219,10 @@ TABLES: Final = (
         "chinese",
         "Han text is cut into",
         (
-            _named("words by jieba"),
-            _row("words by rjieba", han="rjieba"),
-            _row("character bigrams", han="bigrams"),
+            _named("words by jieba, in shingles bigrams"),
+            _row("words by rjieba, in shingles bigrams", han="rjieba"),
+            _row("words by jieba, in shingles too", han_in_shingles="words"),
+            _row("bigrams, in shingles too", han="bigrams"),
         ),
         chinese=True,
     ),

@@ -1,4 +1,4 @@
-"""Text → tokens → weighted features.
+"""Text → tokens → weighted features; and units, of which shingles are made.
 
 Three steps, each deterministic and each counted in `Tokenizer.identity`: `normalise` makes what
 reads alike equal, `Tokenizer` cuts the text by script, `features` hashes and weighs. Nothing here
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = ("tf", "sqrt", "log", "binary")
 SEGMENTERS = ("jieba", "rjieba", "bigrams")
-RULES = "1"
-"""Changes whenever `normalise` or `Tokenizer` gives other tokens for the same text."""
+RULES = "2"
+"""Changes whenever `normalise` or `Tokenizer` gives other tokens or units for the same text."""
 
 JAPANESE_SHARE = 0.1
 """Share of kana among Han and kana from which on a text counts as Japanese. Japanese prose has
@@ -150,13 +150,17 @@ _IDEOGRAPH = regex.compile(r"\p{Han}")
 _RUNS = regex.compile(
     rf"(?V1)(?P<han>(?:{_HAN})++)|(?P<bigrams>(?:{_BIGRAM})++)|(?P<words>{_SPACED})"
 )
-_JAPANESE_RUNS = regex.compile(rf"(?V1)(?P<bigrams>(?:{_HAN}|{_BIGRAM})++)|(?P<words>{_SPACED})")
+_RUNS_WITHOUT_WORDS = regex.compile(
+    rf"(?V1)(?P<bigrams>(?:{_HAN}|{_BIGRAM})++)|(?P<words>{_SPACED})"
+)
 _CHARACTER = regex.compile(r"\P{M}\p{M}*|\p{M}+")
 _ASCII_WORDS = {code: code if chr(code).isalnum() else 0x20 for code in range(128)}
 
 
 class Tokenizer:
-    """Cuts normalised text into tokens, script by script and run by run.
+    """Cuts normalised text into tokens and into units, script by script and run by run.
+
+    *Tokens* are what the simhash counts:
 
     - Han: words from the dictionary of jieba, or of rjieba, the same in Rust. Where it knows none
       and gives single characters only, the run's overlapping bigrams, since single characters say
@@ -168,6 +172,11 @@ class Tokenizer:
 
     In Japanese text, where at least a tenth of Han and kana is kana (`JAPANESE_SHARE`), Han joins
     the bigrams of the kana around it: a Chinese dictionary cuts Japanese words at random.
+
+    *Units* are what a shingle is a run of: the same, but Han is always cut into bigrams, as with
+    the segmenter `bigrams`. An edit of two characters often lies across the dictionary's words and
+    changes two of them, and what is around them may be cut otherwise; that is little among all
+    words, but too much for runs of 8. Units take no dictionary.
 
     With `unify_chinese`, Chinese text in traditional characters and Taiwanese words becomes
     simplified and mainland ones first, so that the two versions of a text have the same tokens.
@@ -219,32 +228,53 @@ class Tokenizer:
         Japanese is judged from all of them together (`is_japanese`), or said by *japanese*, where
         they are not the whole page.
         """
+        return self._by_block(blocks, japanese, in_words=self.segmenter != "bigrams")
+
+    def units_by_block(
+        self, blocks: Sequence[str], *, japanese: bool | None = None
+    ) -> list[list[str]]:
+        """As `tokens_by_block`, the units."""
+        return self._by_block(blocks, japanese, in_words=False)
+
+    def cuts_into_words(self, block: str, *, japanese: bool) -> bool:
+        """Whether a block of such a page has Han for the dictionary; else its tokens are its units."""
+        if japanese or self.segmenter == "bigrams" or block.isascii():
+            return False
+        return _IDEOGRAPH.search(block) is not None
+
+    def _by_block(
+        self, blocks: Sequence[str], japanese: bool | None, *, in_words: bool
+    ) -> list[list[str]]:
         rare = [n for n, block in enumerate(blocks) if not block.isascii()]
         tokens = [_ascii_words(block) if block.isascii() else [] for block in blocks]
         if rare:
             if japanese is None:
                 japanese = is_japanese(blocks)
-            found = self._tokens_of_rare([blocks[n] for n in rare], japanese)
+            found = self._tokens_of_rare([blocks[n] for n in rare], japanese, in_words)
             for n, words in zip(rare, found, strict=True):
                 tokens[n] = words
         return tokens
 
-    def _tokens_of_rare(self, blocks: Sequence[str], japanese: bool) -> list[list[str]]:
+    def _tokens_of_rare(
+        self, blocks: Sequence[str], japanese: bool, in_words: bool
+    ) -> list[list[str]]:
         rare = _without_ascii("\n".join(blocks))
         if not _WORD.search(rare):
             # Curly quotes and dashes at most: they part words as a question mark does.
             return [_ascii_words(block) for block in blocks]
         if not _SCRIPT_WITHOUT_SPACES.search(rare):
             return [_WORD.findall(block) for block in blocks]
-        return self._tokens_by_script(blocks, japanese)
+        return self._tokens_by_script(blocks, japanese, in_words)
 
-    def _tokens_by_script(self, blocks: Sequence[str], japanese: bool) -> list[list[str]]:
+    def _tokens_by_script(
+        self, blocks: Sequence[str], japanese: bool, in_words: bool
+    ) -> list[list[str]]:
         if self._opencc is not None and not japanese:
             # Twice, since some words mean one thing in Taiwan and another on the mainland: 程式
             # becomes 程序, and 程序 becomes 进程, there as in the mainland's text.
             convert = self._opencc.convert
             blocks = [convert(convert(block)) for block in blocks]
-        pattern = _JAPANESE_RUNS if japanese or self.segmenter == "bigrams" else _RUNS
+        pattern = _RUNS if in_words and not japanese else _RUNS_WITHOUT_WORDS
         runs = [
             [(match.lastgroup, match[0]) for match in pattern.finditer(block)] for block in blocks
         ]

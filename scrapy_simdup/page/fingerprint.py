@@ -7,16 +7,17 @@ from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from scrapy_simdup.page import features, simhash, sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
+Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 Unfit = Literal["no_features", "too_short", "too_uniform"]
 
 DIGEST_BYTES = 16
@@ -33,7 +34,7 @@ class Fingerprint:
     """What is compared of one view of a page.
 
     `simhash` has 64 bits, `sketch` 256 bytes. `tokens` counts all tokens, `distinct` the distinct
-    ones, `shingles` the distinct runs of 8 tokens.
+    ones, `shingles` the distinct runs of 8 units (`features.Tokenizer` says what they are).
     """
 
     simhash: int
@@ -63,8 +64,8 @@ class Fingerprinter:
 
     `weights` is one of `features.WEIGHTS`; `seed`, 0 … 2**64 - 1, keys all hashes; a text with
     fewer than `min_tokens` tokens has a fingerprint too unstable to go by (`state`);
-    `segmenter`, one of `features.SEGMENTERS`, cuts Chinese text; `unify_chinese` gives traditional
-    and simplified versions of one text the same fingerprint.
+    `segmenter`, one of `features.SEGMENTERS`, cuts Chinese text into tokens; `unify_chinese` gives
+    traditional and simplified versions of one text the same fingerprint.
 
     Raises ValueError for other weights or segmenters, a seed out of range, or `min_tokens` below 1;
     ConfigError for `unify_chinese` without OpenCC, and the segmenter `rjieba` without rjieba.
@@ -89,10 +90,11 @@ class Fingerprinter:
         self.seed = _checked_seed(seed)
         self.min_tokens = min_tokens
         self._tokenizer = features.Tokenizer(segmenter=segmenter, unify_chinese=unify_chinese)
-        self._known: dict[tuple[str, bool], npt.NDArray[np.uint64]] = {}
+        self._known_units: dict[tuple[str, bool], Hashes] = {}
+        self._known_tokens: dict[tuple[str, bool], Hashes] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known_units": {}, "_known_tokens": {}}
 
     @classmethod
     def of(cls, options: Options) -> Fingerprinter:
@@ -122,31 +124,55 @@ class Fingerprinter:
 
     def fingerprint_normalised(self, normalised: str) -> Fingerprint | None:
         """As `fingerprint`, of a text that went through `features.normalise` already."""
-        return self.fingerprint_hashes(self.token_hashes([normalised])[0])
+        japanese = features.is_japanese([normalised])
+        units = self.unit_hashes([normalised], japanese=japanese)
+        [tokens] = self.token_hashes([normalised], units, japanese=japanese)
+        return self.fingerprint_hashes(tokens, units[0])
+
+    def unit_hashes(self, blocks: Sequence[str], *, japanese: bool) -> list[Hashes]:
+        """The hashes of the units of every block, in order; the blocks are normalised.
+
+        *japanese* says whether their page is. Short blocks recur on the pages of a site: those of
+        the last pages are remembered.
+        """
+        return self._hashes(blocks, japanese, self._tokenizer.units_by_block, self._known_units)
 
     def token_hashes(
-        self, blocks: Sequence[str], *, japanese: bool | None = None
-    ) -> list[npt.NDArray[np.uint64]]:
-        """The hashes of the tokens of every block of a page, in order; the blocks are normalised.
+        self, blocks: Sequence[str], units: Sequence[Hashes], *, japanese: bool
+    ) -> list[Hashes]:
+        """The same of their tokens, given the hashes of their units: most blocks have no others."""
+        found = list(units)
+        han = [
+            n
+            for n, block in enumerate(blocks)
+            if self._tokenizer.cuts_into_words(block, japanese=japanese)
+        ]
+        tokens = self._hashes(
+            [blocks[n] for n in han], japanese, self._tokenizer.tokens_by_block, self._known_tokens
+        )
+        for n, own in zip(han, tokens, strict=True):
+            found[n] = own
+        return found
 
-        *japanese* says whether the page is, where these are not all of it. Short blocks recur on the
-        pages of a site: those of the last pages are remembered.
-        """
-        if japanese is None:
-            japanese = features.is_japanese(blocks)
-        known = self._known
+    def _hashes(
+        self,
+        blocks: Sequence[str],
+        japanese: bool,
+        cut: Callable[..., list[list[str]]],
+        known: dict[tuple[str, bool], Hashes],
+    ) -> list[Hashes]:
         found = {
             block: hashes
             for block in blocks
             if (hashes := known.get((block, japanese))) is not None
         }
         new = [block for block in dict.fromkeys(blocks) if block not in found]
-        tokens = self._tokenizer.tokens_by_block(new, japanese=japanese)
-        hashes = features.token_hashes(list(chain.from_iterable(tokens)), self.seed)
+        pieces = cut(new, japanese=japanese)
+        hashes = features.token_hashes(list(chain.from_iterable(pieces)), self.seed)
         if len(known) + len(new) > _MAX_KNOWN:
             known.clear()
         start = 0
-        for block, own in zip(new, tokens, strict=True):
+        for block, own in zip(new, pieces, strict=True):
             end = start + len(own)
             found[block] = hashes[start:end]
             if len(block) <= _MAX_KNOWN_BLOCK and len(new) <= _MAX_KNOWN:
@@ -154,16 +180,16 @@ class Fingerprinter:
             start = end
         return [found[block] for block in blocks]
 
-    def fingerprint_hashes(self, positions: npt.NDArray[np.uint64]) -> Fingerprint | None:
-        """As `fingerprint`, of the hashes of a text's tokens, uint64[n], in order."""
-        if len(positions) == 0:
+    def fingerprint_hashes(self, tokens: Hashes, units: Hashes) -> Fingerprint | None:
+        """As `fingerprint`, of the hashes of a text's tokens and units, in order."""
+        if len(tokens) == 0:
             return None
-        distinct, counts = features.term_frequencies(positions)
-        shingles = sketch.shingle_hashes(positions)
+        distinct, counts = features.term_frequencies(tokens)
+        shingles = sketch.shingle_hashes(units)
         return Fingerprint(
             simhash=simhash.simhash(distinct, features.weigh(counts, self.weights)),
             sketch=sketch.sketch(shingles),
-            tokens=len(positions),
+            tokens=len(tokens),
             shingles=len(shingles),
             distinct=len(distinct),
         )

@@ -39,7 +39,7 @@ _PACKED = np.dtype("<u4")
 
 class View(msgspec.Struct, frozen=True, array_like=True):
     """One reading of a page: name, 64-bit simhash, 256-byte sketch, numbers of tokens and of
-    distinct 8-token shingles, and a digest of its blocks in whatever order.
+    distinct shingles of 8 units, and a digest of its blocks in whatever order.
     """
 
     name: str

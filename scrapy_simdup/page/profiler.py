@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.page.fingerprint import Fingerprint, Fingerprinter
     from scrapy_simdup.page.resources import Resources
 
-RULES = "2"
+RULES = "3"
 """Changes whenever the same content gives another profile."""
 
 _SLICE = 10_000
@@ -50,16 +50,17 @@ _NUMBER = re.compile(rf"(?<!{_LETTER}){_LETTER}*?\d{_LETTER}*")
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
     """What a view consists of: the hashes of its blocks, uint32[n], their characters, int64[n], and
-    the hashes of its tokens in order, uint64[m].
+    the hashes of its tokens and of its units in order, uint64[m] each.
     """
 
     hashes: npt.NDArray[np.uint32]
     characters: npt.NDArray[np.int64]
-    positions: npt.NDArray[np.uint64]
+    tokens: npt.NDArray[np.uint64]
+    units: npt.NDArray[np.uint64]
 
     def shingles(self) -> npt.NDArray[np.uint64]:
         """The hashes of its distinct shingles, ascending."""
-        return sketch.shingle_hashes(self.positions)
+        return sketch.shingle_hashes(self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,13 @@ class Profiler:
         """Make the profile of a page. Raises Unfit."""
         readings, visible, apart = self._read(content)
         japanese = features.is_japanese([*chain(*readings.values()), *visible, *apart])
-        hashes = self._hashes((*readings.values(), visible, apart), japanese=japanese)
-        views, composition, unfit = self._fit(readings, hashes)
+        units = self._units((*readings.values(), visible, apart), japanese=japanese)
+        tokens = self._tokens(readings.values(), units, japanese=japanese)
+        views, composition, unfit = self._fit(readings, tokens, units)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
-        shingles = sketch.shingle_hashes(_positions(visible, hashes))
-        inside = self._shingles_inside(visible, hashes)
+        shingles = sketch.shingle_hashes(_in_order(visible, units))
+        inside = self._shingles_inside(visible, units)
         return Portrait(
             Profile(
                 views=tuple(views),
@@ -132,7 +134,7 @@ class Profiler:
                 ),
                 numbers=self._numbers(readings.values()),
                 japanese=japanese,
-                **self._beside(content.resources, apart, hashes),
+                **self._beside(content.resources, apart, units),
             ),
             composition,
             self._fingerprinter.seed,
@@ -160,15 +162,18 @@ class Profiler:
         return {name: read(texts) for name, texts in sources.items()}, visible, apart
 
     def _fit(
-        self, readings: Mapping[str, list[str]], hashes: Mapping[str, npt.NDArray[np.uint64]]
+        self,
+        readings: Mapping[str, list[str]],
+        tokens: Mapping[str, npt.NDArray[np.uint64]],
+        units: Mapping[str, npt.NDArray[np.uint64]],
     ) -> tuple[list[View], dict[str, Composition], list[str]]:
         """The readings that a page can be judged by, what they consist of, and why others cannot."""
         views: list[View] = []
         composition = {}
         unfit: list[str] = []
         for name, blocks in readings.items():
-            positions = _positions(blocks, hashes)
-            fingerprint = self._fingerprinter.fingerprint_hashes(positions)
+            own = _in_order(blocks, tokens), _in_order(blocks, units)
+            fingerprint = self._fingerprinter.fingerprint_hashes(*own)
             if why := self._unfit(fingerprint, blocks):
                 unfit.append(why)
                 continue
@@ -183,21 +188,30 @@ class Profiler:
                     digest=blocks_digest(blocks, self._fingerprinter.seed),
                 )
             )
-            composition[name] = self._composition(blocks, positions)
+            composition[name] = self._composition(blocks, *own)
         return views, composition, unfit
 
-    def _hashes(
+    def _units(
         self, readings: Iterable[Sequence[str]], *, japanese: bool
     ) -> dict[str, npt.NDArray[np.uint64]]:
-        """The token hashes of every distinct block: the views have most of them in common."""
-        distinct = list(dict.fromkeys(block for reading in readings for block in reading))
-        if not distinct:
-            return {}
-        return dict(
-            zip(
-                distinct, self._fingerprinter.token_hashes(distinct, japanese=japanese), strict=True
-            )
+        """The unit hashes of every distinct block: the views have most of them in common."""
+        distinct = list(dict.fromkeys(chain.from_iterable(readings)))
+        units = self._fingerprinter.unit_hashes(distinct, japanese=japanese)
+        return dict(zip(distinct, units, strict=True))
+
+    def _tokens(
+        self,
+        readings: Iterable[Sequence[str]],
+        units: Mapping[str, npt.NDArray[np.uint64]],
+        *,
+        japanese: bool,
+    ) -> dict[str, npt.NDArray[np.uint64]]:
+        """The same of tokens: only views have a simhash, so only their blocks are cut into words."""
+        distinct = list(dict.fromkeys(chain.from_iterable(readings)))
+        tokens = self._fingerprinter.token_hashes(
+            distinct, [units[block] for block in distinct], japanese=japanese
         )
+        return dict(zip(distinct, tokens, strict=True))
 
     def _unfit(self, fingerprint: Fingerprint | None, blocks: Sequence[str]) -> str | None:
         why: str | None = self._fingerprinter.state(fingerprint)
@@ -211,23 +225,29 @@ class Profiler:
         *japanese* is that of the page's profile.
         """
         blocks = features.normalise_blocks(texts)
-        return sketch.shingle_hashes(_positions(blocks, self._hashes([blocks], japanese=japanese)))
+        return sketch.shingle_hashes(_in_order(blocks, self._units([blocks], japanese=japanese)))
 
-    def _composition(self, blocks: Sequence[str], positions: npt.NDArray[np.uint64]) -> Composition:
+    def _composition(
+        self,
+        blocks: Sequence[str],
+        tokens: npt.NDArray[np.uint64],
+        units: npt.NDArray[np.uint64],
+    ) -> Composition:
         return Composition(
             block_hashes(blocks, self._fingerprinter.seed),
             np.array([len(features.compact(block)) for block in blocks], dtype=np.int64),
-            positions,
+            tokens,
+            units,
         )
 
     def _shingles_inside(
-        self, blocks: Sequence[str], hashes: Mapping[str, npt.NDArray[np.uint64]]
+        self, blocks: Sequence[str], units: Mapping[str, npt.NDArray[np.uint64]]
     ) -> npt.NDArray[np.uint64]:
         """The hashes of the distinct shingles inside of blocks; a short block is one of its own."""
         distinct = dict.fromkeys(blocks)
         size = sketch.SHINGLE_SIZE
-        long = [hashes[block] for block in distinct if len(hashes[block]) >= size]
-        short = [block for block in distinct if 0 < len(hashes[block]) < size]
+        long = [units[block] for block in distinct if len(units[block]) >= size]
+        short = [block for block in distinct if 0 < len(units[block]) < size]
         inside = sketch.shingle_hashes_inside(long)
         own = features.token_hashes(short, self._fingerprinter.seed)
         return np.unique(np.concatenate((inside, own)))
@@ -236,14 +256,14 @@ class Profiler:
         self,
         resources: Resources,
         apart: Sequence[str],
-        hashes: Mapping[str, npt.NDArray[np.uint64]],
+        units: Mapping[str, npt.NDArray[np.uint64]],
     ) -> dict[str, Any]:
         """What is kept of the resources of a page. Texts apart that are short have no shingles."""
         if PROSE not in self._views:
             return {}
-        texts = [hashes[text] for text in dict.fromkeys(apart)]
+        texts = [units[text] for text in dict.fromkeys(apart)]
         shingles = sketch.shingle_hashes_inside(
-            [tokens for tokens in texts if len(tokens) >= sketch.SHINGLE_SIZE]
+            [text for text in texts if len(text) >= sketch.SHINGLE_SIZE]
         )
         embeds, images, links = (
             features.token_hashes(list(names), self._fingerprinter.seed)
@@ -275,10 +295,10 @@ def _sketched(name: str, count: str, hashes: npt.NDArray[np.uint64]) -> dict[str
     return {name: sketch.sketch(hashes, bins=sketch.COARSE_BINS), count: len(hashes)}
 
 
-def _positions(
+def _in_order(
     blocks: Sequence[str], hashes: Mapping[str, npt.NDArray[np.uint64]]
 ) -> npt.NDArray[np.uint64]:
-    """The token hashes of a text, given as its blocks, in order."""
+    """The hashes of a text, given as its blocks and the hashes of each."""
     if not blocks:
         return np.empty(0, dtype=np.uint64)
     return np.concatenate([hashes[block] for block in blocks])

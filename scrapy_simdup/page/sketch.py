@@ -1,7 +1,8 @@
 """Shingles → a 256-byte sketch, and the resemblance of two texts estimated from their sketches.
 
-A shingle is a run of 8 consecutive tokens; the resemblance of two texts is the Jaccard coefficient
-of their sets of shingles (Broder 1997). The simhash proposes candidates, this verifies them.
+A shingle is a run of 8 consecutive tokens, of those that `features.Tokenizer` calls units; the
+resemblance of two texts is the Jaccard coefficient of their sets of shingles (Broder 1997). The
+simhash proposes candidates, this verifies them.
 
 **Sketch.** One-permutation hashing (Li, Owen and Zhang 2012): the upper 9 bits of a shingle's
 64-bit hash put it into one of 512 bins, and the smallest hash of each bin stands for the bin. Of

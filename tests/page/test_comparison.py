@@ -814,7 +814,9 @@ def test_shingles_that_were_kept_are_counted_out() -> None:
         tokens = np.arange(1000, dtype=np.uint64)
         theirs = shingle_hashes(tokens[: shared + 7])
         union = 993
-        composition = Composition(HASHES[:0].astype(np.uint32), np.empty(0, np.int64), tokens)
+        composition = Composition(
+            HASHES[:0].astype(np.uint32), np.empty(0, np.int64), tokens, tokens
+        )
         mine = View(MAIN, 0, sketch(composition.shingles()), 1000, union, b"a")
         other = View(MAIN, 0, sketch(theirs), shared + 7, shared, b"b")
 
@@ -846,7 +848,7 @@ def test_where_no_text_was_kept_the_sketches_count() -> None:
     one = of(BASE)
     for composition in (
         {},
-        {MAIN: Composition(HASHES[:0].astype(np.uint32), np.empty(0, np.int64), HASHES)},
+        {MAIN: Composition(HASHES[:0].astype(np.uint32), np.empty(0, np.int64), HASHES, HASHES)},
     ):
         found = compare_profiles(
             Portrait(one.profile, composition, 0),
@@ -915,7 +917,7 @@ def random_portrait(pick: random.Random) -> Portrait:
         )
         hashes = np.array(pick.sample(BLOCKS, pick.randint(1, 8)), dtype=np.uint32)
         composition[name] = Composition(
-            hashes, np.full(len(hashes), 40, dtype=np.int64), HASHES[:tokens]
+            hashes, np.full(len(hashes), 40, dtype=np.int64), HASHES[:tokens], HASHES[:tokens]
         )
     numbers = pick.sample(range(6), pick.randint(0, 5))
     visible = pick.choice(COARSE)

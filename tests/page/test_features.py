@@ -178,6 +178,34 @@ def test_tokens_equal_the_slow_reference(text: str) -> None:
     assert TOKENIZER.tokens(normalised) == slow_reference.tokens(normalised, cut)
 
 
+@quick
+@given(scripts)
+def test_units_equal_the_slow_reference_and_take_no_dictionary(text: str) -> None:
+    normalised = normalise(text)
+    tokenizer = Tokenizer()
+    assert tokenizer.units_by_block([normalised]) == [slow_reference.units(normalised)]
+    assert tokenizer._words is None
+
+
+@quick
+@given(scripts)
+def test_only_blocks_with_han_that_is_not_japanese_have_tokens_other_than_units(text: str) -> None:
+    block = normalise(text)
+    for japanese in (False, True):
+        if not TOKENIZER.cuts_into_words(block, japanese=japanese):
+            tokens = TOKENIZER.tokens_by_block([block], japanese=japanese)
+            assert tokens == TOKENIZER.units_by_block([block], japanese=japanese)
+
+
+def test_units_are_the_tokens_of_the_segmenter_bigrams(texts: dict[str, tuple[str, str]]) -> None:
+    bigrams = Tokenizer(segmenter="bigrams")
+    blocks = [normalise(text) for pair in texts.values() for text in pair]
+    for block in blocks:
+        [units] = TOKENIZER.units_by_block([block])
+        assert units == bigrams.tokens(block) == bigrams.units_by_block([block])[0]
+        assert not bigrams.cuts_into_words(block, japanese=False)
+
+
 def test_threads_share_one_dictionary_and_get_the_same_tokens(
     texts: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

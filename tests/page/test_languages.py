@@ -75,25 +75,22 @@ def test_texts_of_different_languages_are_not_near() -> None:
 
 # ---- edited texts --------------------------------------------------------------------------------
 
+
 # 6 changed words of 300 lie in some 45 shingles of 8 words, which leaves a resemblance of 0.75 on
-# average, two standard deviations above the default of SIMDUP_MIN_RESEMBLANCE, 0.7: they depend on
-# where the edits fall. In Chinese an edit of two characters often lies across jieba's words, and
-# changes two of them on average.
-FOUND_OF_18 = {**dict.fromkeys(LANGUAGES, 18), "zh-Hans": 16, "zh-Hant": 17}
-
-
+# average, two standard deviations above the default of SIMDUP_MIN_RESEMBLANCE, 0.7. In Chinese an
+# edit of two characters changes three bigrams, and the texts have 1.5 times as many as words.
 def edits(
     language: str,
     seeds: Iterable[int] = SEEDS,
     *,
     characters: bool = False,
-    segmenter: str = "jieba",
+    **options: str,
 ) -> list[Comparison]:
     return [
         compare(
             text(language, topic, seed),
             edited(language, text(language, topic, seed), seed, characters=characters),
-            segmenter=segmenter,
+            **options,
         )
         for topic in TOPICS
         for seed in seeds
@@ -105,7 +102,7 @@ def test_a_text_with_2_percent_of_its_words_edited_is_found(language: str) -> No
     compared = edits(language)
     assert max(comparison.distance for comparison in compared) <= MAX_DISTANCE
     assert min(comparison.resemblance for comparison in compared) > 0.65
-    assert sum(comparison.near for comparison in compared) >= FOUND_OF_18[language]
+    assert all(comparison.near for comparison in compared)
 
 
 @pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant"])

@@ -425,7 +425,7 @@ def test_the_same_page_has_the_same_profile_each_time() -> None:
 CHINESE = tuple(chinese_story("tale", 200).split("\n\n"))
 GOLDEN = {
     "en": "16b46beda0090fed",
-    "zh": "90df0064f2441ad9",
+    "zh": "96196e29c391c514",
 }
 
 
@@ -504,3 +504,24 @@ def test_whether_characters_are_japanese_is_judged_from_all_blocks_together() ->
     together = tokenizer.tokens_by_block([heading, body])
     assert together[0] == slow_reference.bigrams(heading)
     assert tokenizer.tokens(heading) != together[0]
+
+
+def test_only_the_views_are_cut_into_words_and_their_short_blocks_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    segment = Tokenizer._segment
+
+    def recorded(self: Tokenizer, runs: list[str]) -> list[list[str]]:
+        asked.extend(runs)
+        return segment(self, runs)
+
+    monkeypatch.setattr(Tokenizer, "_segment", recorded)
+    profiler = Profiler(Fingerprinter(), VIEWS)
+    short = "每天早上把工具箱摆到桥头"
+    content = Content((*CHINESE, short), (*CHINESE, short), ("首页菜单", *CHINESE, short))
+    first = profiler.portrait(content)
+    assert asked.count(short) == 1
+    assert "首页菜单" not in asked
+    assert shown(profiler.portrait(content)) == shown(first)
+    assert asked.count(short) == 1
