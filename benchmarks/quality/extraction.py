@@ -1,6 +1,7 @@
 """HTML → `Content` by several extractors, once a page: the results are kept in a cache folder.
 
-Extractors other than the package's go through its `ContentExtractor`, as a user's own would.
+Extractors other than the package's go through its `ContentExtractor`, as a user's own would; or
+find the main text only, and all else is the package's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scrapy_simdup.config import Config
 from scrapy_simdup.page import blocks, content, maintext, resources, story
@@ -24,9 +25,12 @@ from scrapy_simdup.page.fingerprint import body_digest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lxml.html import HtmlElement
     from sets import PageSet
 
 PACKAGE: Final = "package"
+
+_MainFinder: TypeAlias = "Callable[[str, HtmlElement, int], str]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,60 @@ _OTHERS: Final[dict[str, tuple[Callable[[str], str | None], tuple[str, ...]]]] =
 }
 
 
+class _OtherMain(ContentExtractor):
+    """The package's extractor with the main text found by `find`, all else unchanged.
+
+    `find` is given what is visible of a page, its tree, and how many characters it shows outside
+    of menus, headers and footers.
+    """
+
+    def __init__(self, find: _MainFinder, max_elements: int) -> None:
+        super().__init__(max_elements=max_elements)
+        self._find = find
+
+    def _extract(self, document: bytes) -> Content:
+        html = document.decode()
+        found: Any = lambda tree, shown: self._find(html, tree, shown)
+        self._main_text = found
+        return super()._extract(document)
+
+
+def _resiliparse_beside(visible: str, _: HtmlElement, __: int) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    # Without alternative texts it leaves out whole figures, in which some sites have their code.
+    return str(extract_plain_text(visible, main_content=True, list_bullets=False, comments=False))
+
+
+def _resiliparse_or_all(visible: str, tree: HtmlElement, shown: int) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    text = _resiliparse_beside(visible, tree, shown)
+    if len(text) >= _LITTLE:
+        return text
+    return max(text, str(extract_plain_text(visible, list_bullets=False)), key=len)
+
+
+def _resiliparse_or_trafilatura(visible: str, tree: HtmlElement, shown: int) -> str:
+    text = _resiliparse_beside(visible, tree, shown)
+    if len(text) >= _LITTLE and (len(text) >= maintext._ESCALATED or len(text) >= _COVERED * shown):
+        return text
+    return max(text, _main_text()(tree, shown), key=len)
+
+
+#: Where a main text is shorter, or covers less of what the page shows, the package looks again.
+_LITTLE, _COVERED = 250, maintext._COVERED
+
+_main_text = functools.cache(maintext.MainText)
+
+#: By name: what finds the main text beside the prose, and the distributions that decide with it.
+_BESIDE: Final[dict[str, tuple[_MainFinder, tuple[str, ...]]]] = {
+    "resiliparse and prose": (_resiliparse_beside, ("resiliparse",)),
+    "resiliparse or all text, and prose": (_resiliparse_or_all, ("resiliparse",)),
+    "resiliparse or trafilatura, and prose": (_resiliparse_or_trafilatura, ("resiliparse",)),
+}
+
+
 def _only_prose(found: Content) -> Content:
     return dataclasses.replace(found, main=found.prose, prose=(), visible=())
 
@@ -97,7 +155,7 @@ _READINGS: Final[dict[str, Callable[[Content], Content]]] = {
     "title and text": _with_title,
 }
 
-NAMES: Final = (PACKAGE, *_READINGS, *_OTHERS)
+NAMES: Final = (PACKAGE, *_READINGS, *_OTHERS, *_BESIDE)
 
 
 def source_of(name: str) -> str:
@@ -133,10 +191,11 @@ def _path(pages: PageSet, source: str, cache: Path) -> Path:
 
 @functools.cache
 def _identity(source: str) -> str:
-    if source == PACKAGE:
+    if source == PACKAGE or source in _BESIDE:
         modules = (blocks, content, maintext, resources, story)
         code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
-        parts = (repr(ContentExtractor().identity).encode(), code)
+        versions = [importlib.metadata.version(name) for name in _BESIDE.get(source, ("", ()))[1]]
+        parts = ("".join((repr(ContentExtractor().identity), *versions)).encode(), code)
     else:
         versions = [importlib.metadata.version(library) for library in _OTHERS[source][1]]
         parts = (repr((source, versions, content.RULES)).encode(), b"")
@@ -147,6 +206,8 @@ def _extractor(source: str) -> ContentExtractor:
     limit = Config().max_elements
     if source == PACKAGE:
         return ContentExtractor(max_elements=limit)
+    if source in _BESIDE:
+        return _OtherMain(_BESIDE[source][0], limit)
     function = _OTHERS[source][0]
     return ContentExtractor(f"{function.__module__}.{function.__name__}", limit)
 

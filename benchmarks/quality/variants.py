@@ -200,6 +200,14 @@ TABLES: Final = (
             _row("trafilatura default", extractor="trafilatura default", views=_MAIN_ONLY),
             _row("trafilatura `baseline`", extractor="trafilatura baseline", views=_MAIN_ONLY),
             _row("resiliparse main content", extractor="resiliparse", views=_MAIN_ONLY),
+            _row("resiliparse main content and prose", extractor="resiliparse and prose"),
+            _row(
+                "… all text where it finds little", extractor="resiliparse or all text, and prose"
+            ),
+            _row(
+                "… trafilatura where it finds little",
+                extractor="resiliparse or trafilatura, and prose",
+            ),
         ),
     ),
     Table(
