@@ -44,7 +44,10 @@ ones first. Only a page with more siblings than that of one template could have 
 among the rest."""
 
 _VERSION = importlib.metadata.version("scrapy-simdup")
-_CRITERIA = ("min_tokens", "max_distance", "min_resemblance", "keep_siblings")
+_CRITERIA = (
+    *("max_distance", "min_resemblance", "min_tokens"),
+    *("keep_siblings", "keep_text", "max_elements"),
+)
 _MEASURED = ("distance", "resemblance", "containment", "length_ratio", "view", "rule")
 _NEAR_MISS = 0.5
 _NEAR_MISS_DISTANCE = 3
@@ -153,7 +156,12 @@ class Decision:
         now = time.time()
         first_seen = former.first_seen or now
         record = msgspec.structs.replace(
-            record, key=former.key, first_seen=first_seen, last_seen=now, crawl=self.crawl
+            record,
+            key=former.key,
+            url=self.page.url,
+            first_seen=first_seen,
+            last_seen=now,
+            crawl=self.crawl,
         )
         txn.put(record, page_id)
         return Verdict(
@@ -179,31 +187,29 @@ class Decision:
         else:
             record = self._record(self.analysis)
         original = txn.get(former.representative)
-        if former.judged != self._judged(record.profile, original.profile):
+        if former.judged != self._judged(self.page.url, record.profile, original):
             return None
         alias = msgspec.structs.replace(
             former,
-            url=record.url,
+            url=self.page.url,
             body_digest=record.body_digest,
             profile=record.profile,
             language=record.language,
             body_bytes=record.body_bytes,
             text=record.text,
+            cut_off=former.cut_off if self.analysis is None else self.analysis.cut_off,
             last_seen=time.time(),
             crawl=self.crawl,
         )
         txn.put(alias, page_id)
         return _as_duplicate(txn, alias, original)
 
-    def _judged(self, profile: Profile, original: Profile) -> bytes:
-        """8 bytes that are equal as long as two pages, and how they are judged, stay the same."""
+    def _judged(self, url: str, profile: Profile, original: Record) -> bytes:
+        """8 bytes that stay the same as long as both pages, and how they are judged, do."""
         criteria = [getattr(self.config, name) for name in _CRITERIA]
-        seen = [
-            (page.title, page.headings, [(view.name, view.digest) for view in page.views])
-            for page in (profile, original)
-        ]
-        encoded = msgspec.msgpack.encode((_VERSION, criteria, seen))
-        return blake2b(encoded, digest_size=8).digest()
+        hosts = _host(url), _host(original.url)
+        seen = (_VERSION, criteria, hosts, profile, original.profile)
+        return blake2b(msgspec.msgpack.encode(seen), digest_size=8).digest()
 
     def _exact(
         self, txn: PageTransaction, page_id: int | None, original_id: int | None
@@ -256,17 +262,14 @@ class Decision:
         )
 
     def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
-        """The kept pages that may be near: the best resemblance, then distance, then the oldest.
+        """The kept pages that may be near: those with the same text, then the best resemblance, then
+        distance, then the oldest.
 
         Sketches of all candidates are compared in one go; those that resemble the page too little
         follow last, since the best of them is the near miss to be told of.
         """
-        ids = sorted(
-            {
-                *txn.find_texts([view.digest for view in profile.views]),
-                *txn.candidates([view.simhash for view in profile.views]),
-            }
-        )
+        same = set(txn.find_texts([view.digest for view in profile.views]))
+        ids = sorted({*same, *txn.candidates([view.simhash for view in profile.views])})
         candidates = [(page_id, txn.get(page_id)) for page_id in ids]
         best, nearest = np.full(len(candidates), -1.0), np.full(len(candidates), 64)
         for view in profile.views:
@@ -280,7 +283,8 @@ class Decision:
                 simhashes = [_view(candidates[n][1].profile, view.name).simhash for n in rows]
                 distances = hamming_many(np.array(simhashes, dtype=np.uint64), view.simhash)
                 nearest[rows] = np.minimum(nearest[rows], distances)
-        order = np.lexsort((nearest, -best))[:MAX_COMPARED]  # stable: the oldest come first
+        other = np.array([page_id not in same for page_id in ids], dtype=np.bool_)
+        order = np.lexsort((nearest, -best, other))[:MAX_COMPARED]  # stable: the oldest come first
         return [candidates[n] for n in order]
 
     def _duplicate(
@@ -304,7 +308,7 @@ class Decision:
             record,
             representative=original_id,
             reason=reason,
-            judged=self._judged(record.profile, original.profile),
+            judged=self._judged(self.page.url, record.profile, original),
             cut_off=self.analysis is not None and self.analysis.cut_off,
             **{name: measured[name] for name in _MEASURED},
             first_seen=first_seen,

@@ -47,6 +47,7 @@ class Session:
         self.config = config
         self.stats = CrawlStats(crawler.stats)
         self._failures: set[tuple[str, str]] = set()
+        self._alerted: dict[str, int] = {}
         spider = safe_name(crawler.spider.name)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         self.crawl = f"{spider}-{now}-{secrets.token_hex(2)}"
@@ -110,8 +111,8 @@ class Session:
             self.failed("page", url, error)
             return None
         self.stats.verdict(verdict)
-        if verdict.is_duplicate and verdict.cluster_size in CLUSTER_ALERTS:
-            self._alert(url, verdict)
+        if verdict.is_duplicate:
+            self._watch_cluster(url, verdict)
         return verdict
 
     def record(self, verdict: Verdict, action: str, **facts: Any) -> bool:
@@ -182,12 +183,18 @@ class Session:
             extra={"spider": self.crawler.spider},
         )
 
-    def _alert(self, url: str, verdict: Verdict) -> None:
+    def _watch_cluster(self, url: str, verdict: Verdict) -> None:
+        """Alert to each cluster that has 100, 1,000, … pages, once for each of these sizes."""
+        original, size = verdict.duplicate_of or "", verdict.cluster_size or 0
+        reached = max((alert for alert in CLUSTER_ALERTS if alert <= size), default=0)
+        if reached <= self._alerted.get(original, 0):
+            return
+        self._alerted[original] = reached
         self.stats.count("alert/large_cluster")
         logger.warning(
             "simdup: %(number)d pages are duplicates of %(original)s, the last is %(url)s; see "
             "whether it is a block, login, consent or not-found page (simdup/alert/large_cluster)",
-            {"number": verdict.cluster_size, "original": verdict.duplicate_of, "url": url},
+            {"number": size, "original": original, "url": url},
             extra={"spider": self.crawler.spider},
         )
 

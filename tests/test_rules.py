@@ -302,6 +302,50 @@ class TestVerdictsOfEarlierCrawls:
         detector.check(f"{SITE}/0", self.page(0, story_html("another", 300)))
         assert detector.check(f"{SITE}/1", self.page(1)).kind == "unique"
 
+    @pytest.mark.parametrize(
+        "made",
+        [
+            lambda n: "".join(
+                f"<iframe src=https://film.example/{n}{m}></iframe>" for m in "abcde"
+            ),
+            lambda n: f"<aside>{story(f'aside {n}', 120)}</aside>",
+            lambda n: "".join(f"<li><a href=/{n}/{m}>{story(n * m, 3)}</a>" for m in range(1, 60)),
+        ],
+        ids=["embed", "aside", "links"],
+    )
+    @pytest.mark.parametrize("changed", [0, 1], ids=["the kept page", "the duplicate"])
+    def test_is_given_anew_if_anything_changed_that_rules_look_at(self, made, changed: int) -> None:
+        def page(n: int) -> str:
+            return html("A topic", SHARED + made(n))
+
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/0", page(1))
+            assert detector.check(f"{SITE}/1", page(1) + " ").is_duplicate
+            detector.check(f"{SITE}/0", page(2 if changed == 0 else 1))
+            again = detector.check(f"{SITE}/1", page(2 if changed == 1 else 1) + " ")
+            new = detector.check(f"{SITE}/2", page(2 if changed == 1 else 1) + "  ")
+        assert (again.kind, new.kind) == ("unique", "exact"), "of the one before"
+
+    def test_tells_anew_whether_the_page_is_cut_off(self) -> None:
+        whole = html("A topic", SHARED)
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/0", whole)
+            seen = [
+                detector.check(f"{SITE}/1", page).cut_off
+                for page in (whole.replace("</body></html>", ""), whole + " ", whole + "  ")
+            ]
+        assert seen == [True, False, False]
+
+    def test_is_given_anew_on_another_host(self) -> None:
+        pages = [
+            html(f"Lamp {name}", f"<p>Model {n}.</p>{SHARED}") for n, name in ((12, "A"), (34, "B"))
+        ]
+        with Detector(None) as detector:
+            detector.check(f"{SITE}/0", pages[0])
+            key = b"a key of one's own"
+            assert detector.check("https://other.example/1", pages[1], key=key).kind == "near"
+            assert detector.check(f"{SITE}/1", pages[1], key=key).kind == "unique"
+
     def test_is_given_anew_by_other_criteria(self, tmp_path: Path) -> None:
         with Detector(tmp_path / "store") as detector:
             detector.check(f"{SITE}/0", self.page(0))
