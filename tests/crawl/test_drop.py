@@ -16,6 +16,7 @@ from scrapy_simdup.auditlog import FIELDS
 from scrapy_simdup.crawlstats import STATS
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from collections.abc import Iterator
 
 
