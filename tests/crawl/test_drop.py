@@ -16,8 +16,8 @@ from scrapy_simdup.auditlog import FIELDS
 from scrapy_simdup.crawlstats import STATS
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 BLOCKED = [f"/block?{number}" for number in range(102)]
