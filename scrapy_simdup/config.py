@@ -122,6 +122,15 @@ def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return check_or_none
 
 
+def _workers(value: Any) -> int | None:
+    if value is None or (isinstance(value, str) and value.strip().lower() == "auto"):
+        return None
+    try:
+        return _integer(0, 1_000)(value)
+    except _Wrong as wrong:
+        raise _Wrong(f"{wrong}, or auto") from None
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _Wrong("a text that is not empty")
@@ -221,6 +230,14 @@ class Config:
         "trafilatura", _text, "trafilatura, or the dotted path of a callable html -> text or None"
     )
     plain_text: bool = _option(False, _boolean, "judge text/plain responses, too")
+    workers: int | None = _option(
+        None,
+        _workers,
+        "processes that extract and fingerprint; 0: a thread does; auto: as many as processors",
+    )
+    max_worker_bytes: int = _option(
+        1_000_000_000, _integer(100_000_000), "a worker that occupies more memory is replaced"
+    )
     timeout: float = _option(
         30.0,
         _real(0.0, 86_400.0, above=True),

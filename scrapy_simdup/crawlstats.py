@@ -33,6 +33,7 @@ STATS: Final[dict[str, str]] = {
     "bytes_saved": "bytes of the bodies of dropped pages",
     "error/<stage>": "failures in config, page, store, item, item_field, log; what failed passes",
     "alert/<kind>": "large_cluster: one page has 100, 1,000, … duplicates",
+    "worker/<event>": "workers replaced (died, timeout, memory), or that could not start (unavailable)",
     "store/pages": "kept pages in the store at the end",
     "store/bytes": "size of the store at the end",
     "time/extract_ms/mean": "milliseconds to extract and fingerprint a page, mean",
@@ -84,6 +85,7 @@ class CrawlStats:
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
+        self._lock = threading.Lock()
         self._timings = {"extract": Timing(), "lookup": Timing()}
 
     def count(self, key: str, number: int = 1) -> None:
@@ -95,6 +97,12 @@ class CrawlStats:
     def timing(self, step: str, seconds: float) -> None:
         """Add a duration; may be called from any thread."""
         self._timings[step].add(seconds)
+
+    def worker(self, event: str) -> int:
+        """Count what happened to a worker, from any thread; return how often it has happened."""
+        with self._lock:
+            self.count(f"worker/{event}")
+            return self.get(f"worker/{event}")
 
     def verdict(self, verdict: Verdict) -> None:
         """Count what a page is; what is done with it is counted by whoever does it."""

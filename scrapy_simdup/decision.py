@@ -27,14 +27,13 @@ from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import NearMiss, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
+    from scrapy_simdup.analysis import Analysis, Material
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.measure import Comparison
     from scrapy_simdup.page.profile import Profile, View
-    from scrapy_simdup.page.profiler import Portrait, Profiler
+    from scrapy_simdup.page.profiler import Profiler
     from scrapy_simdup.page.thresholds import Thresholds
     from scrapy_simdup.store.records import PageTransaction
 
@@ -53,19 +52,9 @@ _NEAR_MISS = 0.5
 _NEAR_MISS_DISTANCE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What the text of a page gives: all that the second step needs."""
-
-    portrait: Portrait
-    language: str | None
-    text: bytes
-    cut_off: bool = False
-
-
 @dataclass
 class Page:
-    """A page on its way. *decode* gives its HTML, or (*is_html* off) its text.
+    """A page on its way.
 
     An item (*is_item*) has no request of its own and is known by its content: the same or nearly
     the same item of this host in an earlier crawl is its former self, wherever it stood then.
@@ -73,12 +62,13 @@ class Page:
 
     url: str
     key: bytes
-    body: bytes
-    decode: Callable[[], str]
-    is_html: bool
-    title: str | None
+    material: Material
     seed: int
     is_item: bool = False
+
+    @property
+    def body(self) -> bytes:
+        return self.material.body
 
     @cached_property
     def body_digest(self) -> bytes:
@@ -180,7 +170,10 @@ class Decision:
         """
         if self.page.is_item or former.reason == "body":  # whether bytes are the same is seen anew
             return None
-        if former.body_digest == self.page.body_digest and self.page.title in (None, former.title):
+        if former.body_digest == self.page.body_digest and self.page.material.title in (
+            None,
+            former.title,
+        ):
             record = former
         elif self.analysis is None:
             return None

@@ -6,13 +6,13 @@
 
 Two steps touch the store, each one transaction on the store's thread. The first sees what the
 bytes alone decide (a revisit, an exact duplicate); only if they do not, the text is extracted and
-fingerprinted on the analyst's thread, and the second decides by it. Both decide and write in one
-step, and the second looks again at all that the first has seen.
+fingerprinted in a worker process, or on the analyst's thread, and the second decides by it. Both
+decide and write in one step, and the second looks again at all that the first has seen.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -23,16 +23,14 @@ from typing import TYPE_CHECKING, Any
 from w3lib.encoding import html_to_unicode
 from w3lib.url import canonicalize_url
 
+from scrapy_simdup.analysis import Analyser, Material, storable
 from scrapy_simdup.config import Config
-from scrapy_simdup.decision import Analysis, Decision, Page
+from scrapy_simdup.decision import Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
-from scrapy_simdup.page.content import MAX_TITLE, Content, ContentExtractor, NoContent
-from scrapy_simdup.page.fingerprint import Fingerprinter
-from scrapy_simdup.page.kepttext import pack_texts
-from scrapy_simdup.page.profiler import Profiler, Unfit
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import Analyst
+from scrapy_simdup.workers import NoWorkerError, WorkerDiedError, Workers, available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from scrapy_simdup.analysis import Analysis, Outcome
     from scrapy_simdup.store.records import PageStore, StoreInfo
 
 _MAX_KEY = 64
@@ -62,16 +61,13 @@ def page_key(url: str) -> bytes:
     ).digest()
 
 
-class _Skip(Exception):
-    """The page cannot be judged; the argument is one of ``SKIP_REASONS``."""
-
-
 class Detector:
     """Judges pages against a store of the pages before. Usable from any thread.
 
     *path* is the folder of the store; None keeps nothing on disk. *crawl* names this run in the
     records. Options are the ``SIMDUP_`` settings in lower case; unknown ones and values that are
-    not allowed raise :class:`ConfigError`, a store that cannot be used :class:`StoreError`.
+    not allowed raise :class:`ConfigError`, a store that cannot be used :class:`StoreError`. One
+    page at a time needs no worker processes, so *workers* is 0 here unless it is given.
 
     >>> with Detector("pages", max_distance=3) as detector:  # doctest: +SKIP
     ...     verdict = detector.check("https://example.org/a", html)
@@ -82,7 +78,7 @@ class Detector:
     ) -> None:
         if "store" in options:
             raise ConfigError("the store is Detector's first argument, not an option")
-        self._set_up(path, crawl, Config.from_options(options))
+        self._set_up(path, crawl, Config.from_options({"workers": 0, **options}))
 
     @classmethod
     def from_config(
@@ -96,22 +92,34 @@ class Detector:
     def _set_up(self, path: str | os.PathLike[str] | None, crawl: str, config: Config) -> None:
         self.config = config
         self._crawl = crawl
-        try:
-            self._extractor = ContentExtractor(config.extractor, config.max_elements)
-        except ValueError as error:
-            raise ConfigError(f"extractor = {config.extractor!r}: {error}") from error
-        self._profiler = Profiler(Fingerprinter.of(config), config.views)
+        self._analyser = Analyser(config)
         self._store: PageStore = LmdbPageStore(
             path,
-            configuration={**self._extractor.identity, **self._profiler.identity},
+            configuration=self._analyser.identity,
             max_distance=config.max_distance,
             expected_pages=config.expected_pages,
         )
         self._analyst = Analyst(config.timeout, name="simdup-analyst")
+        number = available_processors() if config.workers is None else config.workers
+        self._workers: Workers[Material, Outcome] | None = (
+            Workers(
+                functools.partial(Analyser, config),
+                number,
+                timeout=config.timeout,
+                max_bytes=config.max_worker_bytes,
+                name="simdup-workers",
+                on_event=self._worker_event,
+            )
+            if number
+            else None
+        )
         self._unfinished: set[Future[Verdict]] = set()
         self._pid = os.getpid()
         #: Called with ("extract" | "lookup", seconds) for every step; for stats.
         self.on_timing: Callable[[str, float], None] | None = None
+        #: Called with one of ``workers.EVENTS`` and a text when a worker is replaced, or none can
+        #: be had; from any thread.
+        self.on_worker_event: Callable[[str, str], None] | None = None
 
     def info(self) -> StoreInfo:
         """Return what the store holds."""
@@ -119,7 +127,8 @@ class Detector:
 
     def load(self) -> None:
         """Import now what the first page would import, so that nothing waits for it later."""
-        self._extractor.load()
+        if self._workers is None:
+            self._analyser.load()
 
     def check(
         self,
@@ -145,13 +154,14 @@ class Detector:
         text: str | bytes | None = None,
         title: str | None = None,
         key: bytes | None = None,
-        decode: Callable[[], str] | None = None,
+        decode: Callable[[bytes], str] | None = None,
         item: bool = False,
     ) -> Future[Verdict]:
         """Like :meth:`check`, but returns at once; the future has the verdict when it is durable.
 
-        Both *html* and *text* may be bytes here, and *decode* gives what they say on a thread
-        where it may take its time; by default the bytes' own declaration is followed.
+        Both *html* and *text* may be bytes here, and *decode* makes text of them where it may take
+        its time; by default the bytes' own declaration is followed. What cannot be pickled of it
+        runs on a thread of this process, as all does without workers.
 
         An *item* is one of several on its page and is known by its content, not by its request. If
         an earlier crawl has kept it on this host, edited or elsewhere on the site, it is a revisit.
@@ -183,29 +193,24 @@ class Detector:
         text: str | bytes | None,
         title: str | None,
         key: bytes | None,
-        decode: Callable[[], str] | None,
+        decode: Callable[[bytes], str] | None,
         item: bool,
     ) -> Page:
         content = html if html is not None else text
         if isinstance(content, str):
-            body, decoded = content.encode("utf-8", "surrogatepass"), content
-            decode = lambda: decoded
+            body, decode = content.encode("utf-8", "surrogatepass"), _as_it_was
         else:
             assert content is not None
-            body = content
-            decode = decode or (lambda: html_to_unicode(None, body)[1])
+            body, decode = content, decode or _as_declared
         key = page_key(url) if key is None else key
         if item:
             key += b"#" + body
         if not 0 < len(key) <= _MAX_KEY:
             key = hashlib.blake2b(key, digest_size=20).digest()
         return Page(
-            url=_storable(url)[:_MAX_URL],
+            url=storable(url)[:_MAX_URL],
             key=key,
-            body=body,
-            decode=decode,
-            is_html=html is not None,
-            title=title,
+            material=Material(body, decode, html is not None, title),
             seed=self.config.seed,
             is_item=item,
         )
@@ -219,62 +224,51 @@ class Detector:
 
         def decided(future: Future[Verdict | None]) -> None:
             try:
-                self._timed("lookup", started)
+                if self.on_timing is not None:
+                    self.on_timing("lookup", time.perf_counter() - started)
                 found = future.result()
                 if found is not None:
                     verdict.set_result(found)
                 else:
-                    self._analysis(page).add_done_callback(analysed)
+                    self._analysis(page.material).add_done_callback(analysed)
             except Exception as error:
                 verdict.set_exception(error)
 
-        def analysed(future: Future[Analysis]) -> None:
+        def analysed(future: Future[Outcome]) -> None:
             try:
-                self._judge(page, future.result(), verdict)
-            except _Skip as skip:
-                verdict.set_result(Verdict(kind="skipped", reason=str(skip)))
+                outcome = future.result()
+                if self.on_timing is not None:
+                    self.on_timing("extract", outcome.seconds)
+                if outcome.analysis is not None:
+                    self._judge(page, outcome.analysis, verdict)
+                else:
+                    verdict.set_result(Verdict(kind="skipped", reason=outcome.skipped))
+            except NoWorkerError:
+                self._on_thread(page.material).add_done_callback(analysed)
             except TimeoutError:
                 verdict.set_result(Verdict(kind="skipped", reason="timeout"))
+            except (WorkerDiedError, MemoryError):
+                verdict.set_result(Verdict(kind="skipped", reason="extraction_failed"))
             except Exception as error:
                 verdict.set_exception(error)
 
-        decision = Decision(page, analysis, self.config, self._crawl, self._profiler)
+        decision = Decision(page, analysis, self.config, self._crawl, self._analyser.profiler)
         self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(decided)
 
-    def _analysis(self, page: Page) -> Future[Analysis]:
+    def _analysis(self, material: Material) -> Future[Outcome]:
         try:
-            return self._analyst.submit(lambda: self._analyse(page))
+            if self._workers is not None:
+                return self._workers.submit(material)
+            return self._on_thread(material)
         except RuntimeError as error:
             raise StoreError("the detector is closed") from error
 
-    def _timed(self, step: str, started: float) -> None:
-        if self.on_timing is not None:
-            self.on_timing(step, time.perf_counter() - started)
+    def _on_thread(self, material: Material) -> Future[Outcome]:
+        return self._analyst.submit(lambda: self._analyser(material))
 
-    def _analyse(self, page: Page) -> Analysis:
-        """Extract and fingerprint; runs on the analyst's thread. Raises ``_Skip``."""
-        started = time.perf_counter()
-        try:
-            text = page.decode()
-            content = self._extractor.extract(text) if page.is_html else Content.of_text(text)
-        except NoContent as error:
-            raise _Skip(error.reason) from error
-        except BaseException as error:  # an unheard-of charset; an extractor that calls sys.exit()
-            raise _Skip("extraction_failed") from error
-        if title := _storable((page.title or content.title or "")[:MAX_TITLE]):
-            content = dataclasses.replace(content, title=title)
-        try:
-            portrait = self._profiler.portrait(content)
-        except Unfit as unfit:
-            raise _Skip(str(unfit)) from unfit
-        finally:
-            self._timed("extract", started)
-        return Analysis(
-            portrait=portrait,
-            language=content.language,
-            text=pack_texts(content) if self.config.keep_text else b"",
-            cut_off=content.cut_off,
-        )
+    def _worker_event(self, event: str, text: str) -> None:
+        if self.on_worker_event is not None:
+            self.on_worker_event(event, text)
 
     def close(self) -> None:
         """Finish what was asked for, then close the store. May be called again."""
@@ -282,6 +276,8 @@ class Detector:
             return  # the threads and the file are the parent's
         while self._unfinished:
             wait(list(self._unfinished))
+        if self._workers is not None:
+            self._workers.close()
         self._analyst.close()
         self._store.close()
 
@@ -297,6 +293,10 @@ class Detector:
         self.close()
 
 
-def _storable(text: str) -> str:
-    """Lone surrogates cannot be written down; they become escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def _as_it_was(body: bytes) -> str:
+    """The text that was encoded here."""
+    return body.decode("utf-8", "surrogatepass")
+
+
+def _as_declared(body: bytes) -> str:
+    return html_to_unicode(None, body)[1]

@@ -96,6 +96,7 @@ class SimdupDownloaderMiddleware:
         return response
 
     async def _judge(self, request: Request, response: Response) -> Verdict | None:
+        from scrapy_simdup.charset import text_of
         from scrapy_simdup.eligibility import is_plain_text, skip_reason
         from scrapy_simdup.verdict import Verdict
 
@@ -108,8 +109,8 @@ class SimdupDownloaderMiddleware:
         assert fingerprinter is not None
         arguments: dict[str, Any] = {"key": fingerprinter.fingerprint(request)}
         if isinstance(response, TextResponse):
-            # Finding the encoding may take its time: not here, on the event loop.
-            arguments["decode"] = lambda: response.text
+            # Making text of it takes its time: not here, on the event loop.
+            arguments["decode"] = text_of(response)
         arguments["text" if is_plain_text(response) else "html"] = response.body
         return await self.session.judge(response.url, **arguments)
 

@@ -71,6 +71,7 @@ class Session:
         self._quick_loop = ShortSwitchInterval()
         self._quick_loop.enter()
         self.detector.on_timing = self.stats.timing
+        self.detector.on_worker_event = self._worker_event
         self.detector.load()
 
     def announce(self) -> None:
@@ -180,6 +181,21 @@ class Session:
             "counted as simdup/error/%(stage)s, not logged)",
             {"stage": stage, "url": url, "outcome": outcome, "error": error},
             exc_info=error,
+            extra={"spider": self.crawler.spider},
+        )
+
+    def _worker_event(self, event: str, text: str) -> None:
+        """Count it, and log the first of its kind. Called from the workers' threads."""
+        if self.stats.worker(event) > 1:
+            return
+        if event == "unavailable":
+            outcome = "a thread of this process extracts instead"
+        else:
+            outcome = "another one takes its place"
+        logger.warning(
+            "simdup: %(text)s; %(outcome)s (further ones are counted as simdup/worker/%(event)s, "
+            "not logged)",
+            {"text": text, "outcome": outcome, "event": event},
             extra={"spider": self.crawler.spider},
         )
 
