@@ -13,7 +13,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from scrapy_simdup.errors import ConfigError
 
@@ -122,9 +122,9 @@ def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return check_or_none
 
 
-def _workers(value: Any) -> int | None:
-    if value is None or (isinstance(value, str) and value.strip().lower() == "auto"):
-        return None
+def _workers(value: Any) -> int | Literal["auto"]:
+    if isinstance(value, str) and value.strip().lower() == "auto":
+        return "auto"
     try:
         return _integer(0, 1_000)(value)
     except _Wrong as wrong:
@@ -230,8 +230,8 @@ class Config:
         "trafilatura", _text, "trafilatura, or the dotted path of a callable html -> text or None"
     )
     plain_text: bool = _option(False, _boolean, "judge text/plain responses, too")
-    workers: int | None = _option(
-        None,
+    workers: int | Literal["auto"] = _option(
+        "auto",
         _workers,
         "processes that extract and fingerprint; 0: a thread does; auto: as many as processors",
     )

@@ -30,7 +30,13 @@ from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import Analyst
-from scrapy_simdup.workers import NoWorkerError, WorkerDiedError, Workers, available_processors
+from scrapy_simdup.workers import (
+    SUPPORTED,
+    NoWorkerError,
+    WorkerDiedError,
+    Workers,
+    available_processors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,17 +106,18 @@ class Detector:
             expected_pages=config.expected_pages,
         )
         self._analyst = Analyst(config.timeout, name="simdup-analyst")
-        number = available_processors() if config.workers is None else config.workers
+        #: Processes that extract and fingerprint; 0: a thread of this one does.
+        self.workers = _number_of_workers(config)
         self._workers: Workers[Material, Outcome] | None = (
             Workers(
                 functools.partial(Analyser, config),
-                number,
+                self.workers,
                 timeout=config.timeout,
                 max_bytes=config.max_worker_bytes,
                 name="simdup-workers",
                 on_event=self._worker_event,
             )
-            if number
+            if self.workers
             else None
         )
         self._unfinished: set[Future[Verdict]] = set()
@@ -291,6 +298,14 @@ class Detector:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _number_of_workers(config: Config) -> int:
+    if config.workers == "auto":
+        return available_processors() if SUPPORTED else 0
+    if config.workers and not SUPPORTED:
+        raise ConfigError(f"workers = {config.workers}: must be 0 or auto on this system")
+    return config.workers
 
 
 def _as_it_was(body: bytes) -> str:

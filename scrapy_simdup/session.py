@@ -78,10 +78,11 @@ class Session:
         """Log the effective configuration and what the store holds."""
         info = self.detector.info()
         options = {name: getattr(self.config, name) for name in _SHOWN}
+        options["workers"] = self.detector.workers
         options.update(
             (name, value)
             for name, value in self.config.changed().items()
-            if name not in {"enabled", "store", "log", "seed"}
+            if name not in {"enabled", "store", "log", "seed", "workers"}
         )
         logger.info(
             "simdup: %(options)s; configuration %(id)s; store %(path)s holds %(pages)d pages and "

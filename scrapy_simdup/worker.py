@@ -9,8 +9,10 @@ import gc
 import os
 import pickle
 import resource
+import select
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,7 @@ class Reply:
 def serve(connection: Connection) -> None:
     """Answer what comes through *connection*, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl, which ends us
+    threading.Thread(target=_end_with_parent, args=(connection.fileno(),), daemon=True).start()
     setup: Setup = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own parent
     try:
         work = setup.make()
@@ -60,7 +63,8 @@ def serve(connection: Connection) -> None:
             message = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        # If the parent is killed while a page hangs here, nobody else ends this process.
+        # If the parent is killed while a page hangs here, and holds the interpreter's lock so that
+        # the thread cannot end us, nobody else does.
         signal.alarm(patience)
         reply = _answer(work, message)
         del message
@@ -72,6 +76,14 @@ def serve(connection: Connection) -> None:
             _send(connection, reply)
         except OSError:
             return
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """End this process, whatever it is at, when the other end of its socket is closed."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # 0: wait for the end only
+    poll.poll()
+    os._exit(0)
 
 
 def _answer(work: Callable[[Any], Any], message: bytes) -> Reply:

@@ -39,6 +39,7 @@ EVENTS = ("died", "timeout", "memory", "unavailable")
 
 SUPPORTED = os.name == "posix"
 
+_STARTS = 3
 _START_TIMEOUT = 60.0
 _END_TIMEOUT = 2.0
 _PAUSE = 60.0
@@ -185,10 +186,10 @@ class Workers(Generic[Task, Result]):
         if self._none_until > time.monotonic():
             raise NoWorkerError("no worker could be started a moment ago")
         try:
-            try:
-                return _Process(self._setup)
-            except (EOFError, ConnectionError):  # killed while it started
-                return _Process(self._setup)
+            for _ in range(_STARTS - 1):
+                with suppress(EOFError, ConnectionError):  # killed while it started
+                    return _Process(self._setup)
+            return _Process(self._setup)
         except Exception as error:
             self._none_until = time.monotonic() + _PAUSE
             text = f"a worker does not start ({error or type(error).__name__})"

@@ -30,6 +30,7 @@ TIMEOUT = 60
 #: Every crawl of the tests: nothing but our local server, strict order.
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_simdup.Addon": 500},
+    "SIMDUP_WORKERS": 0,  # a second less for each of them
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "COOKIES_ENABLED": False,

@@ -75,6 +75,11 @@ WRONG = {
     "unify_chinese": ([None, "zh", 2, []], "True or False"),
     "extractor": ([None, "", "  ", 5, len, True], "a text that is not empty"),
     "plain_text": ([None, "maybe", 2, []], "True or False"),
+    "workers": (
+        [-1, 1_001, 1.5, "many", "", None, True],
+        "a whole number from 0 to 1000, or auto",
+    ),
+    "max_worker_bytes": ([0, 99_999_999, 1.5, "1 GB", None, True], "a whole number ≥ 100000000"),
     "timeout": (
         [0, -1, 86_401, "soon", None, True, float("nan"), float("inf"), 10**400],
         "a number above 0 up to 86400",

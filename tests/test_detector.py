@@ -104,7 +104,7 @@ class TestExact:
         html = page("A tale", TALE)
         detector.check(A, html)
         body = html.encode("utf-16-be")
-        verdict = detector.submit(B, body, decode=lambda: html).result()
+        verdict = detector.submit(B, body, decode=lambda body: body.decode("utf-16-be")).result()
         assert (verdict.kind, verdict.reason) == ("exact", "text")
 
 

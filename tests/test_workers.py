@@ -203,13 +203,16 @@ class TestNoWorker:
         with pytest.raises(RuntimeError, match="the workers have ended"):
             workers.submit(("echo", 1))
 
-    def test_survives_a_parent_that_is_killed(self, tmp_path) -> None:
+    @pytest.mark.parametrize("task", [("echo", None), ("sleep", 60)], ids=["idle", "busy"])
+    def test_survives_a_parent_that_is_killed(self, tmp_path, task: tuple[str, Any]) -> None:
         script = tmp_path / "parent.py"
         script.write_text(
-            "import os, worker_tasks\n"
+            "import os, time, worker_tasks\n"
             "from scrapy_simdup.workers import Workers\n"
             "workers = Workers(worker_tasks.make, 1, timeout=9, max_bytes=1 << 40, name='w')\n"
             "print(workers.submit(('pid', None)).result(), flush=True)\n"
+            f"workers.submit({task!r})\n"
+            "time.sleep(0.3)\n"
             "os.kill(os.getpid(), 9)\n"
         )
         path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
@@ -218,6 +221,7 @@ class TestNoWorker:
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
             timeout=SOON,
+            check=False,
         )
         pid = int(done.stdout)  # the script has no guard, and still ran once only
         deadline = time.monotonic() + SOON

@@ -28,7 +28,8 @@ from extraction import PACKAGE, Extracted, extracted
 from sets import Counts, PageSet, TextPair, judge_pairs
 
 from scrapy_simdup import decision
-from scrapy_simdup.decision import Analysis, Decision, Page
+from scrapy_simdup.analysis import Analysis, Material
+from scrapy_simdup.decision import Decision, Page
 from scrapy_simdup.detector import page_key
 from scrapy_simdup.page import features, measure, sketch, surroundings
 from scrapy_simdup.page import profiler as page_profiler
@@ -612,7 +613,8 @@ def _verdicts(
     for doc, page, reading in zip(pages.docs, found, profiled, strict=True):
         url = url_of(pages, doc["id"])
         # The digest stands for the body: equal for equal ones.
-        seen = Page(url, page_key(url), page.body_digest, str, True, None, config.seed)
+        material = Material(page.body_digest, bytes.decode, is_html=True)
+        seen = Page(url, page_key(url), material, config.seed)
         analysis = None
         if reading.portrait is not None:
             assert page.content is not None

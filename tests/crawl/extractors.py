@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 
 
@@ -30,3 +31,15 @@ def stuck(html: str) -> str | None:
     if "<h1>Story 404</h1>" in html:
         time.sleep(10_000)
     return text(html)
+
+
+def slow(html: str) -> str | None:
+    """Needs a while for each page, so that there is time to disturb it."""
+    time.sleep(0.1)
+    return text(html)
+
+
+if "scrapy" in sys.modules:  # in a worker it is not
+
+    def only_in_the_crawl(html: str) -> str | None:
+        return text(html)

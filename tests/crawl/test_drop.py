@@ -203,7 +203,7 @@ def test_one_info_line_at_the_start_says_what_is_in_effect(crawl: Crawl) -> None
     assert re.fullmatch(
         rf"simdup: action=drop, max_distance={default.max_distance}, "
         rf"min_resemblance={default.min_resemblance}, min_tokens={default.min_tokens}, "
-        rf"weights={default.weights}, extractor=trafilatura; "
+        rf"weights={default.weights}, extractor=trafilatura, workers=0; "
         r"configuration [0-9a-f]{12}; store (?P<store>\S+) holds 0 pages and 0 duplicates "
         r"\(tables \S+\); log (?P<log>\S+)",
         start,
