@@ -52,9 +52,7 @@ _DOCTYPE = re.compile(rb"<!doctype[^<>]*>", re.IGNORECASE)
 # `[^<>]`, so that it is tried over no stretch twice: such patterns run with the GIL held.
 _SELF_CLOSED_HTML = re.compile(rb"(<html\b[^<>]*)/>", re.IGNORECASE)
 # Text that has no tags; where it does not end, all that follows is of it.
-_RAW_TEXT = re.compile(
-    rb"(<(script|style|textarea|title)\b[^<>]*>).*?(?:</\2|\Z)", re.IGNORECASE | re.DOTALL
-)
+_RAW_TEXT = re.compile(rb"<(script|style|textarea|title)\b[^<>]*>")  # of a document in lower case
 # A value in quotes, which may hold anything but these.
 _VALUE = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')""")
 _TAG = re.compile(rb"<[a-zA-Z]")
@@ -326,7 +324,7 @@ def _has_monstrous_tag(document: bytes) -> bool:
     if len(document) < 2 * _MAX_ATTRIBUTES:
         return False
     # In code and in values, `<` and `>` are no tags.
-    bare = _VALUE.sub(b"=", _RAW_TEXT.sub(rb"\1", document))
+    bare = _VALUE.sub(b"=", _without_raw_text(document))
     signs = np.frombuffer(bare, dtype=np.uint8)
     ends = np.append(np.flatnonzero(signs == _TAG_END), len(bare))
     starts = np.flatnonzero(signs == _TAG_START)
@@ -343,6 +341,23 @@ def _has_monstrous_tag(document: bytes) -> bool:
         ):
             return True
     return False
+
+
+def _without_raw_text(document: bytes) -> bytes:
+    """A document in lower case, without what stands in elements that hold no markup."""
+    document = document.lower()
+    parts = []
+    end = 0
+    while element := _RAW_TEXT.search(document, end):
+        parts.append(document[end : element.end()])
+        close = b"</" + element[1]
+        end = document.find(close, element.end())
+        if end < 0:
+            break
+        end += len(close)
+    else:
+        parts.append(document[end:])
+    return b"".join(parts)
 
 
 def _title(tree: HtmlElement) -> str | None:
