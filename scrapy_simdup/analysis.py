@@ -36,6 +36,16 @@ class Charset:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """Makes text of a body as it declares itself, and the header *content_type* that came with it."""
+
+    content_type: str | None = None
+
+    def __call__(self, body: bytes) -> str:
+        return html_to_unicode(self.content_type, body)[1]
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
     """What a page is judged by: its *body*, and *decode*, which makes text of that.
 
@@ -61,11 +71,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An analysis, or (``skipped``) one of ``SKIP_REASONS``; and the seconds that it took."""
+    """An analysis, or (``skipped``) one of ``SKIP_REASONS``; and the seconds it took, if known."""
 
     analysis: Analysis | None
     skipped: str | None
-    seconds: float
+    seconds: float | None = None
 
 
 class Analyser:

@@ -12,43 +12,38 @@ decide and write in one step, and the second looks again at all that the first h
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
 import time
+from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
-from w3lib.encoding import html_to_unicode
 from w3lib.url import canonicalize_url
 
-from scrapy_simdup.analysis import Analyser, Material, storable
+from scrapy_simdup.analysis import Analysis, Declared, Material, storable
+from scrapy_simdup.analysts import Analysts
 from scrapy_simdup.config import Config
 from scrapy_simdup.decision import Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.verdict import Verdict
-from scrapy_simdup.work import Analyst
-from scrapy_simdup.workers import (
-    SUPPORTED,
-    NoWorkerError,
-    WorkerDiedError,
-    Workers,
-    available_processors,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from scrapy_simdup.analysis import Analysis, Outcome
+    from scrapy_simdup.analysis import Outcome
     from scrapy_simdup.store.records import PageStore, StoreInfo
 
 _MAX_KEY = 64
 _MAX_URL = 8_192
+#: Pages that `check_many` reads ahead for each worker, so that none waits for work.
+_AHEAD = 8
 
 
 def page_key(url: str) -> bytes:
@@ -98,27 +93,13 @@ class Detector:
     def _set_up(self, path: str | os.PathLike[str] | None, crawl: str, config: Config) -> None:
         self.config = config
         self._crawl = crawl
-        self._analyser = Analyser(config)
+        self._analysts = Analysts(config, self._worker_event)
+        self._profiler = self._analysts.analyser.profiler
         self._store: PageStore = LmdbPageStore(
             path,
-            configuration=self._analyser.identity,
+            configuration=self._analysts.analyser.identity,
             max_distance=config.max_distance,
             expected_pages=config.expected_pages,
-        )
-        self._analyst = Analyst(config.timeout, name="simdup-analyst")
-        #: Processes that extract and fingerprint; 0: a thread of this one does.
-        self.workers = _number_of_workers(config)
-        self._workers: Workers[Material, Outcome] | None = (
-            Workers(
-                functools.partial(Analyser, config),
-                self.workers,
-                timeout=config.timeout,
-                max_bytes=config.max_worker_bytes,
-                name="simdup-workers",
-                on_event=self._worker_event,
-            )
-            if self.workers
-            else None
         )
         self._unfinished: set[Future[Verdict]] = set()
         self._pid = os.getpid()
@@ -128,14 +109,18 @@ class Detector:
         #: be had; from any thread.
         self.on_worker_event: Callable[[str, str], None] | None = None
 
+    @property
+    def workers(self) -> int:
+        """Processes that extract and fingerprint; 0: a thread of this one does."""
+        return self._analysts.number
+
     def info(self) -> StoreInfo:
         """Return what the store holds."""
         return self._store.info()
 
     def load(self) -> None:
         """Import now what the first page would import, so that nothing waits for it later."""
-        if self._workers is None:
-            self._analyser.load()
+        self._analysts.load()
 
     def check(
         self,
@@ -173,42 +158,86 @@ class Detector:
         An *item* is one of several on its page and is known by its content, not by its request. If
         an earlier crawl has kept it on this host, edited or elsewhere on the site, it is a revisit.
         """
-        if (html is None) == (text is None):
-            raise TypeError("give either html or text")
+        page = self._page(url, html, text, title=title, key=key, decode=decode, item=item)
         verdict: Future[Verdict] = Future()
         verdict.set_running_or_notify_cancel()
-        page = self._page(url, html, text, title, key, decode, item)
-        size = len(page.body)
-        if size > self.config.max_body_bytes:
-            verdict.set_result(Verdict(kind="skipped", reason="body_too_large"))
-        elif not page.body or page.body.isspace():
-            reason = "no_text" if html is None else "empty_body"
-            verdict.set_result(Verdict(kind="skipped", reason=reason))
-        else:
-            self._unfinished.add(verdict)
-            verdict.add_done_callback(self._unfinished.discard)
+        self._unfinished.add(verdict)
+        verdict.add_done_callback(self._unfinished.discard)
+
+        def seen(first: Future[Verdict | Analysis]) -> None:
             try:
-                self._judge(page, None, verdict)
-            except StoreError as error:
+                found = first.result()
+                if isinstance(found, Analysis):
+                    self._decide(page, found).add_done_callback(
+                        lambda last: _pass_on(last, verdict)
+                    )
+                else:
+                    verdict.set_result(found)
+            except Exception as error:
                 verdict.set_exception(error)
+
+        self._look(page).add_done_callback(seen)
         return verdict
+
+    def check_many(
+        self, pages: Iterable[tuple[str, str | bytes] | Mapping[str, Any]]
+    ) -> Iterator[Verdict]:
+        """Judge many pages, each as (url, html) or as a mapping of :meth:`check`'s arguments.
+
+        Yields the verdicts in the order of the pages, and they are what :meth:`check` would have
+        said of one after another. Pages are read ahead, some for each worker (make the detector
+        with ``workers="auto"``); so a verdict may be stored that was not yielded, if you stop.
+        """
+        waiting: deque[tuple[Page, Future[Verdict | Analysis]]] = deque()
+        ahead = _AHEAD * max(1, self.workers)
+        for given in pages:
+            arguments = (
+                dict(given)
+                if isinstance(given, Mapping)
+                else dict(zip(("url", "html"), given, strict=True))
+            )
+            page = self._page(**arguments)
+            if any(page.key == other.key for other, _ in waiting):
+                yield from self._in_order(waiting, 0)  # the same request again: it is a revisit
+            waiting.append((page, self._look(page)))
+            yield from self._in_order(waiting, ahead)
+        yield from self._in_order(waiting, 0)
+
+    def _in_order(
+        self, waiting: deque[tuple[Page, Future[Verdict | Analysis]]], most: int
+    ) -> Iterator[Verdict]:
+        """Decide about the first of those that wait, until at most *most* are left.
+
+        Those that are ready as well go with them, into one transaction.
+        """
+        while len(waiting) > most:
+            decided: list[Verdict | Future[Verdict]] = []
+            while waiting and (not decided or waiting[0][1].done()):
+                page, first = waiting.popleft()
+                found = first.result()
+                decided.append(self._decide(page, found) if isinstance(found, Analysis) else found)
+            for verdict in decided:
+                yield verdict if isinstance(verdict, Verdict) else verdict.result()
 
     def _page(
         self,
         url: str,
-        html: str | bytes | None,
-        text: str | bytes | None,
-        title: str | None,
-        key: bytes | None,
-        decode: Callable[[bytes], str] | None,
-        item: bool,
+        html: str | bytes | None = None,
+        text: str | bytes | None = None,
+        *,
+        title: str | None = None,
+        key: bytes | None = None,
+        decode: Callable[[bytes], str] | None = None,
+        item: bool = False,
     ) -> Page:
+        if (html is None) == (text is None):
+            raise TypeError("give either html or text")
         content = html if html is not None else text
         if isinstance(content, str):
             body, decode = content.encode("utf-8", "surrogatepass"), _as_it_was
         else:
             assert content is not None
-            body, decode = content, decode or _as_declared
+            body, decode = content, decode or Declared()
         key = page_key(url) if key is None else key
         if item:
             key += b"#" + body
@@ -222,56 +251,60 @@ class Detector:
             is_item=item,
         )
 
-    def _judge(self, page: Page, analysis: Analysis | None, verdict: Future[Verdict]) -> None:
-        """Send the page to the store's thread, and on to the analyst if that cannot tell yet.
-
-        Whatever goes wrong on the way ends in *verdict*: nobody waits for ever.
-        """
-        started = time.perf_counter()
+    def _look(self, page: Page) -> Future[Verdict | Analysis]:
+        """The verdict where the bytes alone decide, or the page is skipped; else its analysis."""
+        first: Future[Verdict | Analysis] = Future()
+        first.set_running_or_notify_cancel()
+        if reason := self._unfit(page):
+            first.set_result(Verdict(kind="skipped", reason=reason))
+            return first
 
         def decided(future: Future[Verdict | None]) -> None:
             try:
-                if self.on_timing is not None:
-                    self.on_timing("lookup", time.perf_counter() - started)
                 found = future.result()
                 if found is not None:
-                    verdict.set_result(found)
+                    first.set_result(found)
                 else:
-                    self._analysis(page.material).add_done_callback(analysed)
+                    self._analysts.submit(page.material).add_done_callback(analysed)
+            except RuntimeError:
+                first.set_exception(StoreError("the detector is closed"))
             except Exception as error:
-                verdict.set_exception(error)
+                first.set_exception(error)
 
         def analysed(future: Future[Outcome]) -> None:
             try:
                 outcome = future.result()
-                if self.on_timing is not None:
+                if outcome.seconds is not None and self.on_timing is not None:
                     self.on_timing("extract", outcome.seconds)
-                if outcome.analysis is not None:
-                    self._judge(page, outcome.analysis, verdict)
-                else:
-                    verdict.set_result(Verdict(kind="skipped", reason=outcome.skipped))
-            except NoWorkerError:
-                self._on_thread(page.material).add_done_callback(analysed)
-            except TimeoutError:
-                verdict.set_result(Verdict(kind="skipped", reason="timeout"))
-            except (WorkerDiedError, MemoryError):
-                verdict.set_result(Verdict(kind="skipped", reason="extraction_failed"))
+                skipped = Verdict(kind="skipped", reason=outcome.skipped)
+                first.set_result(outcome.analysis or skipped)
             except Exception as error:
-                verdict.set_exception(error)
+                first.set_exception(error)
 
-        decision = Decision(page, analysis, self.config, self._crawl, self._analyser.profiler)
-        self._store.transact(decision, prepare=lambda: page.body_digest).add_done_callback(decided)
-
-    def _analysis(self, material: Material) -> Future[Outcome]:
         try:
-            if self._workers is not None:
-                return self._workers.submit(material)
-            return self._on_thread(material)
-        except RuntimeError as error:
-            raise StoreError("the detector is closed") from error
+            self._transact(page, None).add_done_callback(decided)
+        except StoreError as error:
+            first.set_exception(error)
+        return first
 
-    def _on_thread(self, material: Material) -> Future[Outcome]:
-        return self._analyst.submit(lambda: self._analyser(material))
+    def _unfit(self, page: Page) -> str | None:
+        if len(page.body) > self.config.max_body_bytes:
+            return "body_too_large"
+        if not page.body or page.body.isspace():
+            return "empty_body" if page.material.is_html else "no_text"
+        return None
+
+    def _decide(self, page: Page, analysis: Analysis) -> Future[Verdict]:
+        return self._transact(page, analysis)  # type: ignore[return-value]  # None is for the bytes
+
+    def _transact(self, page: Page, analysis: Analysis | None) -> Future[Verdict | None]:
+        started = time.perf_counter()
+        decision = Decision(page, analysis, self.config, self._crawl, self._profiler)
+        future = self._store.transact(decision, prepare=lambda: page.body_digest)
+        if self.on_timing is not None:
+            tell = self.on_timing
+            future.add_done_callback(lambda _: tell("lookup", time.perf_counter() - started))
+        return future
 
     def _worker_event(self, event: str, text: str) -> None:
         if self.on_worker_event is not None:
@@ -283,9 +316,7 @@ class Detector:
             return  # the threads and the file are the parent's
         while self._unfinished:
             wait(list(self._unfinished))
-        if self._workers is not None:
-            self._workers.close()
-        self._analyst.close()
+        self._analysts.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -300,18 +331,14 @@ class Detector:
         self.close()
 
 
-def _number_of_workers(config: Config) -> int:
-    if config.workers == "auto":
-        return available_processors() if SUPPORTED else 0
-    if config.workers and not SUPPORTED:
-        raise ConfigError(f"workers = {config.workers}: must be 0 or auto on this system")
-    return config.workers
+def _pass_on(done: Future[Verdict], verdict: Future[Verdict]) -> None:
+    error = done.exception()
+    if error is None:
+        verdict.set_result(done.result())
+    else:
+        verdict.set_exception(error)
 
 
 def _as_it_was(body: bytes) -> str:
     """The text that was encoded here."""
     return body.decode("utf-8", "surrogatepass")
-
-
-def _as_declared(body: bytes) -> str:
-    return html_to_unicode(None, body)[1]
