@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -111,6 +113,9 @@ def warc(some: list[dict[str, Any]]) -> bytes:
         write(one["url"], "200 OK", f"text/html; charset={charset}", content, *more)
     write(f"{SITE}/gone", "404 Not Found", "text/html", b"<p>gone")
     write(f"{SITE}/image", "200 OK", "image/png", b"\x89PNG")
+    with warnings.catch_warnings():  # the writer leaves temporary files to the garbage collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
     return file.getvalue()
 
 
@@ -163,7 +168,10 @@ class TestImportOfFiles:
             summary = import_files(detector, [path], out)
         done = 20 - bool(cut)
         assert (summary.resumed, summary.pages) == (done, len(HTML_PAGES) - done)
-        urls = [[json.loads(line)["url"] for line in file.open()] for file in (whole, out)]
+        urls = [
+            [json.loads(line)["url"] for line in file.read_text().splitlines()]
+            for file in (whole, out)
+        ]
         assert urls[0] == urls[1]
 
     def test_skips_lines_that_are_no_pages_and_says_so(self, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ class TestFailures:
             (("stats", "wipe", "--store", "pages"), "unknown: wipe"),
             (("stats", "--stroe", "pages"), "unknown: --stroe pages"),
             (("stats", "--store", "pages", "-x"), "unknown: -x"),
-            ((), "say what: stats"),
+            ((), "say what; there is: stats, import"),
             (("stats",), "say which store: --store FOLDER, --spider NAME, or SIMDUP_STORE"),
         ],
     )
@@ -170,7 +170,7 @@ class TestTheCommand:
     def test_says_what_it_can_do(self, scrapy):
         status, output, _ = scrapy("-h")
         assert status == 0
-        assert "scrapy simdup stats [--store FOLDER] [--spider NAME] [--json]" in output
+        assert "scrapy simdup stats | import FILE... [--out FILE]" in output
 
     def test_costs_other_commands_no_import_of_numpy_lmdb_or_trafilatura(self):
         script = (
