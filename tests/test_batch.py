@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import io
 import json
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,6 +97,7 @@ def warc(some: list[dict[str, Any]]) -> bytes:
     headers = pytest.importorskip("warcio.statusandheaders").StatusAndHeaders
     file = io.BytesIO()
     writer = warcwriter.WARCWriter(file, gzip=True)
+    writer._create_temp_file = io.BytesIO  # it leaves files to the garbage collector
 
     def write(url: str, status: str, kind: str, body: bytes, *more: tuple[str, str]) -> None:
         http = headers(status, [("Content-Type", kind), *more], protocol="HTTP/1.1")
@@ -113,9 +112,6 @@ def warc(some: list[dict[str, Any]]) -> bytes:
         write(one["url"], "200 OK", f"text/html; charset={charset}", content, *more)
     write(f"{SITE}/gone", "404 Not Found", "text/html", b"<p>gone")
     write(f"{SITE}/image", "200 OK", "image/png", b"\x89PNG")
-    with warnings.catch_warnings():  # the writer leaves temporary files to the garbage collector
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
     return file.getvalue()
 
 
