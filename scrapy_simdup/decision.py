@@ -263,6 +263,8 @@ class Decision:
         """
         same = set(txn.find_texts([view.digest for view in profile.views]))
         ids = sorted({*same, *txn.candidates([view.simhash for view in profile.views])})
+        if not ids:
+            return []
         candidates = [(page_id, txn.get(page_id)) for page_id in ids]
         best, nearest = np.full(len(candidates), -1.0), np.full(len(candidates), 64)
         for view in profile.views:
@@ -367,7 +369,7 @@ class Decision:
     @cached_property
     def _own_blocks(self) -> npt.NDArray[np.uint32]:
         assert self.analysis is not None
-        return self.analysis.portrait.own_blocks()
+        return self.analysis.portrait.own_blocks
 
 
 def _as_duplicate(txn: PageTransaction, alias: Record, original: Record) -> Verdict:

@@ -67,26 +67,14 @@ class Composition:
 class Portrait:
     """A page before it is judged: its profile, and what only the page at hand needs to have.
 
-    `seed` keyed its hashes.
+    `own_blocks`, uint32[n], are the hashes of its blocks, title, headings, images and embeds: what
+    its host's memory is told of it. `seed` keyed its hashes.
     """
 
     profile: Profile
     composition: Mapping[str, Composition]
+    own_blocks: npt.NDArray[np.uint32]
     seed: int
-
-    def own_blocks(self) -> npt.NDArray[np.uint32]:
-        """The hashes of its blocks, title, headings, images and embeds: what its host's memory is
-        told of it.
-        """
-        names = (self.profile.title or "", *self.profile.headings)
-        return np.concatenate(
-            (
-                unpack(self.profile.blocks),
-                unpack(self.profile.embeds),
-                unpack(self.profile.images),
-                block_hashes(features.normalise_blocks(names), self.seed),
-            )
-        )
 
 
 class Unfit(Exception):
@@ -120,25 +108,21 @@ class Profiler:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
         shingles = sketch.shingle_hashes(_in_order(visible, units))
         inside = self._shingles_inside(visible, units)
-        return Portrait(
-            Profile(
-                views=tuple(views),
-                visible=sketch.sketch(shingles, bins=sketch.COARSE_BINS) if len(shingles) else b"",
-                visible_shingles=len(shingles),
-                visible_blocks=sketch.sketch(inside, bins=sketch.COARSE_BINS) if visible else b"",
-                block_shingles=len(inside),
-                title=content.title,
-                headings=content.headings,
-                blocks=pack(
-                    np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS
-                ),
-                numbers=self._numbers(readings.values()),
-                japanese=japanese,
-                **self._beside(content.resources, apart, units),
-            ),
-            composition,
-            self._fingerprinter.seed,
+        profile = Profile(
+            views=tuple(views),
+            visible=sketch.sketch(shingles, bins=sketch.COARSE_BINS) if len(shingles) else b"",
+            visible_shingles=len(shingles),
+            visible_blocks=sketch.sketch(inside, bins=sketch.COARSE_BINS) if visible else b"",
+            block_shingles=len(inside),
+            title=content.title,
+            headings=content.headings,
+            blocks=pack(np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS),
+            numbers=self._numbers(readings.values()),
+            japanese=japanese,
+            **self._beside(content.resources, apart, units),
         )
+        seed = self._fingerprinter.seed
+        return Portrait(profile, composition, _own_blocks(profile, seed), seed)
 
     def _read(self, content: Content) -> tuple[dict[str, list[str]], list[str], list[str]]:
         """The normalised blocks of the views, of all that is shown, and of texts apart.
@@ -286,6 +270,12 @@ class Profiler:
         }
         hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
         return pack(upper_half(hashes), MAX_NUMBERS)
+
+
+def _own_blocks(profile: Profile, seed: int) -> npt.NDArray[np.uint32]:
+    names = features.normalise_blocks((profile.title or "", *profile.headings))
+    packed = map(unpack, (profile.blocks, profile.embeds, profile.images))
+    return np.concatenate((*packed, block_hashes(names, seed)))
 
 
 def _sketched(name: str, count: str, hashes: npt.NDArray[np.uint64]) -> dict[str, Any]:

@@ -81,8 +81,11 @@ class HostMemory:
         places, known = self._find(hashes)
         counts, seen = self._counts.copy(), places[known]
         counts[seen] += counts[seen] < MAX_COUNT
-        self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
-        self._counts = np.insert(counts, places[~known], 1)
+        new = hashes[~known]
+        merged = np.concatenate((self._hashes, new))
+        order = np.argsort(merged)  # several times as fast as `np.insert`
+        self._hashes = merged[order]
+        self._counts = np.concatenate((counts, np.ones(len(new), dtype=_COUNT)))[order]
         excess = len(self._counts) - limit
         if excess > 0:
             subtracted = np.partition(self._counts, excess - 1)[excess - 1]

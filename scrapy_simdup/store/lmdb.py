@@ -119,9 +119,13 @@ class LmdbPageStore:
         self._databases = _Databases(environment)
 
     def _write(self, run: Callable[[PageTransaction], T]) -> T:
-        return self._environment.write(
-            lambda txn: run(_LmdbTransaction(txn, self._databases, self._tables))
-        )
+        def job(txn: lmdb.Transaction) -> T:
+            transaction = _LmdbTransaction(txn, self._databases, self._tables)
+            result = run(transaction)
+            transaction.write_memories()
+            return result
+
+        return self._environment.write(job)
 
     def transact(
         self, job: Callable[[PageTransaction], T], prepare: Callable[[], Any] | None = None
@@ -237,6 +241,7 @@ class _LmdbTransaction:
         self._dbs = databases
         self._tables = tables
         self._memories: dict[bytes, HostMemory] = {}
+        self._learned: set[bytes] = set()
 
     def get(self, page_id: int) -> Record:
         raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
@@ -282,9 +287,14 @@ class _LmdbTransaction:
     def learn_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> None:
         if len(blocks):
             key = _host_key(host)
-            memory = self._memory(host, key)
-            memory.learn(blocks)
-            self._txn.put(key, memory.encode(), db=self._dbs.hosts)
+            self._memory(host, key).learn(blocks)
+            self._learned.add(key)
+
+    def write_memories(self) -> None:
+        """Write what was learned of hosts: once for all pages of a transaction."""
+        for key in sorted(self._learned):
+            self._txn.put(key, self._memories[key].encode(), db=self._dbs.hosts)
+        self._learned.clear()
 
     def _memory(self, host: str, key: bytes) -> HostMemory:
         if key not in self._memories:  # asked for again and again in one decision

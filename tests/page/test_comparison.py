@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     Common = Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]]
 
+NO_BLOCKS = np.empty(0, dtype=np.uint32)
 EXTRACTOR = ContentExtractor()
 PROFILER = Profiler(Fingerprinter(), VIEWS)
 MAKING = ("same_text", "resemblance", "distance")
@@ -682,7 +683,7 @@ FAR = view(simhash=2**64 - 1, digest=b"d")
 
 
 def of(*views: View, **more: Any) -> Portrait:
-    return Portrait(Profile(views=views, **more), {}, 0)
+    return Portrait(Profile(views=views, **more), {}, NO_BLOCKS, 0)
 
 
 @dataclass(frozen=True)
@@ -825,7 +826,7 @@ def test_shingles_that_were_kept_are_counted_out() -> None:
             return theirs
 
         return compare_profiles(
-            Portrait(Profile(views=(mine,)), {MAIN: composition}, 0),
+            Portrait(Profile(views=(mine,)), {MAIN: composition}, NO_BLOCKS, 0),
             Profile(views=(other,)),
             Options(min_resemblance=least),
             same_site=True,
@@ -851,7 +852,7 @@ def test_where_no_text_was_kept_the_sketches_count() -> None:
         {MAIN: Composition(HASHES[:0].astype(np.uint32), np.empty(0, np.int64), HASHES, HASHES)},
     ):
         found = compare_profiles(
-            Portrait(one.profile, composition, 0),
+            Portrait(one.profile, composition, NO_BLOCKS, 0),
             of(AKIN).profile,
             Options(),
             same_site=True,
@@ -930,7 +931,7 @@ def random_portrait(pick: random.Random) -> Portrait:
         blocks=pack(np.concatenate([part.hashes for part in composition.values()]), MAX_BLOCKS),
         numbers=pack(np.array(numbers, dtype=np.uint32), MAX_NUMBERS),
     )
-    return Portrait(profile, composition, 0)
+    return Portrait(profile, composition, NO_BLOCKS, 0)
 
 
 #: Random parts and not strategies, since these would take fifty times as long to draw.

@@ -296,11 +296,11 @@ def test_a_portrait_knows_what_each_view_consists_of() -> None:
 
 def test_title_and_headings_are_blocks_that_the_host_is_told_of() -> None:
     portrait = PROFILER.portrait(Content(TALE, title="The Tale", headings=("Of  ferries", "!")))
-    own = portrait.own_blocks()
+    own = portrait.own_blocks
     assert own.dtype == np.uint32
     names = block_hashes(["the tale", "of ferries", "!"])
     assert own.tolist() == [*unpack(portrait.profile.blocks).tolist(), *names.tolist()]
-    assert len(PROFILER.portrait(Content(TALE)).own_blocks()) == len(TALE)
+    assert len(PROFILER.portrait(Content(TALE)).own_blocks) == len(TALE)
 
 
 @quick
@@ -389,7 +389,7 @@ def test_another_seed_makes_other_hashes_of_everything() -> None:
     one, other = (parts(portrait.profile) for portrait in portraits)
     assert len(one) == len(other)
     assert not set(one) & set(other)
-    own = [set(portrait.own_blocks().tolist()) for portrait in portraits]
+    own = [set(portrait.own_blocks.tolist()) for portrait in portraits]
     assert len(own[0]) == len(own[1]) == len(TALE) + 2
     assert not own[0] & own[1]
     assert [portrait.seed for portrait in portraits] == [0, 1]
