@@ -136,6 +136,8 @@ _BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
 _SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
 
 _MAX_RUN = 1000
+_MAX_TOKENS = 50_000
+_MAX_REMEMBERED = 40
 _UNIFICATION = "tw2sp"
 """OpenCC's conversion of characters and words from those of Taiwan to those of the mainland."""
 
@@ -405,6 +407,28 @@ def token_hashes(tokens: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint64]
     except UnicodeEncodeError:  # a lone surrogate; `normalise` leaves none
         hashes = {token: digest(token.encode("utf-8", "surrogatepass"), seed) for token in distinct}
     return np.fromiter(map(hashes.__getitem__, tokens), dtype=np.uint64, count=len(tokens))
+
+
+class TokenMemo(dict[str, int]):
+    """`token_hashes` with one seed, for texts that share most of their words: it remembers some
+    50,000 of them (5 MB), which is several times as fast as hashing them.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._seed = seed
+
+    def hashes(self, tokens: Sequence[str]) -> npt.NDArray[np.uint64]:
+        """The 64-bit hash of every token, in order: uint64[n]."""
+        return np.fromiter(map(self.__getitem__, tokens), dtype=np.uint64, count=len(tokens))
+
+    def __missing__(self, token: str) -> int:
+        found = xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"), self._seed)
+        if len(token) <= _MAX_REMEMBERED:
+            if len(self) >= _MAX_TOKENS:
+                self.clear()
+            self[token] = found
+        return found
 
 
 def term_frequencies(

@@ -90,11 +90,13 @@ class Fingerprinter:
         self.seed = _checked_seed(seed)
         self.min_tokens = min_tokens
         self._tokenizer = features.Tokenizer(segmenter=segmenter, unify_chinese=unify_chinese)
+        self._memo = features.TokenMemo(self.seed)
         self._known_units: dict[tuple[str, bool], Hashes] = {}
         self._known_tokens: dict[tuple[str, bool], Hashes] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_known_units": {}, "_known_tokens": {}}
+        memo = features.TokenMemo(self.seed)
+        return {**self.__dict__, "_memo": memo, "_known_units": {}, "_known_tokens": {}}
 
     @classmethod
     def of(cls, options: Options) -> Fingerprinter:
@@ -168,7 +170,7 @@ class Fingerprinter:
         }
         new = [block for block in dict.fromkeys(blocks) if block not in found]
         pieces = cut(new, japanese=japanese)
-        hashes = features.token_hashes(list(chain.from_iterable(pieces)), self.seed)
+        hashes = self._memo.hashes(list(chain.from_iterable(pieces)))
         if len(known) + len(new) > _MAX_KNOWN:
             known.clear()
         start = 0

@@ -315,3 +315,14 @@ def test_every_position_of_a_token_has_the_same_hash_and_another_seed_another_on
 def test_no_tokens_have_no_features() -> None:
     assert len(features.token_hashes([])) == 0
     assert [len(array) for array in features.features([])] == [0, 0]
+
+
+def test_a_memo_gives_the_hashes_of_tokens_and_forgets_in_time(monkeypatch) -> None:
+    monkeypatch.setattr(features, "_MAX_TOKENS", 5)
+    texts = [["a", "b", "a"], ["long" * 20, "c", "d", "e"], ["f", "\ud800", "a", "g"], [], ["a"]]
+    for seed in (0, 7):
+        memo = features.TokenMemo(seed)
+        for tokens in texts * 2:
+            assert memo.hashes(tokens).tolist() == features.token_hashes(tokens, seed).tolist()
+            assert memo.hashes(tokens).dtype == np.uint64
+            assert len(memo) <= 5
