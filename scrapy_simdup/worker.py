@@ -49,8 +49,9 @@ def serve(connection: Connection) -> None:
     """Answer what comes through *connection*, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl, which ends us
     threading.Thread(target=_end_with_parent, args=(connection.fileno(),), daemon=True).start()
-    setup: Setup = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own parent
+    message = connection.recv_bytes()
     try:
+        setup: Setup = pickle.loads(message)  # noqa: S301 - of our own parent
         work = setup.make()
     except BaseException as error:
         _send(connection, Reply(error=error))

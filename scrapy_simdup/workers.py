@@ -192,7 +192,7 @@ class Workers(Generic[Task, Result]):
             return _Process(self._setup)
         except Exception as error:
             self._none_until = time.monotonic() + _PAUSE
-            text = f"a worker does not start ({error or type(error).__name__})"
+            text = f"a worker does not start ({type(error).__name__}: {error})"
             self._tell("unavailable", text)
             raise NoWorkerError(text) from error
 

@@ -187,6 +187,12 @@ class TestNoWorker:
                 workers.submit(("echo", 1)).result(SOON)
         assert seen.names == ["unavailable"], "it is not tried again for every task"
 
+    def test_that_cannot_find_its_function_says_so(self, make_workers, seen, monkeypatch) -> None:
+        monkeypatch.setattr(worker_tasks.make, "__module__", "nowhere")
+        monkeypatch.setitem(sys.modules, "nowhere", worker_tasks)
+        with pytest.raises(NoWorkerError, match="ModuleNotFoundError: No module named 'nowhere'"):
+            make_workers(make=worker_tasks.make).submit(("echo", 1)).result(SOON)
+
     def test_can_be_had_without_an_interpreter(self, make_workers, seen, monkeypatch) -> None:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
         with pytest.raises(NoWorkerError, match="nowhere"):
