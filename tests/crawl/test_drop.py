@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawl_site import Crawl, Site, article, crawls, job, page, story
-from crawl_site import crawl as crawl_once
 
 from scrapy_simdup import Config
 from scrapy_simdup.auditlog import FIELDS
@@ -351,6 +350,6 @@ def test_a_page_with_a_hundred_duplicates_is_worth_one_warning(all_three: list[C
 def test_a_known_cluster_is_worth_one_warning_a_crawl(tmp_path: Path) -> None:
     pages = {f"/block?{n}": article(1) for n in range(101)}
     with Site(pages) as site:
-        done = [crawl_once(tmp_path, site, "Visitor", visits=list(pages)) for _ in range(2)]
+        done = crawls(tmp_path, site, [job("Visitor", visits=list(pages), items=())] * 2)
     assert [result.stat("alert/large_cluster") for result in done] == [1, 1]
     assert [len(result.said("WARNING")) for result in done] == [1, 1]
