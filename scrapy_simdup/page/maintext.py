@@ -2,7 +2,8 @@
 
 `trafilatura.bare_extraction` with `fast=True`, put together anew from its parts, since half of its
 time goes into what a crawl has no use for: it copies the tree five times, and looks for comments
-and measures the page with expressions that call back into Python for every element. One thing is
+and measures the page with expressions that call back into Python for every element. The expressions
+that are left are translated (`attributerules`). One thing is
 decided in another way: how much of a page the main text covers, which calls for a second try, is
 measured without menus, so that a menu alone does not change what the main text is.
 """
@@ -10,14 +11,19 @@ measured without menus, so that a menu alone does not change what the main text 
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import logging
 import re
 from copy import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simdup.page.attributerules import translated
 from scrapy_simdup.page.blocks import outermost
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lxml.etree import _Element
     from lxml.html import HtmlElement
 
@@ -56,7 +62,6 @@ class MainText:
     def __init__(self) -> None:
         from trafilatura import baseline, utils
         from trafilatura.htmlprocessing import convert_tags, tree_cleaning
-        from trafilatura.main_extractor import extract_content
         from trafilatura.settings import Extractor
         from trafilatura.xml import xmltotxt
 
@@ -69,7 +74,8 @@ class MainText:
         # the pages seen before.
         self._balanced = Extractor(output_format="python", fast=True, comments=False)
         self._recall = Extractor(output_format="python", fast=True, comments=False, recall=True)
-        self._clean, self._convert, self._content = tree_cleaning, convert_tags, extract_content
+        self._clean, self._convert = tree_cleaning, convert_tags
+        self._content = _main_extractor().extract_content
         self._baseline, self._as_text = baseline, xmltotxt
         # These two remember 1024 strings of any length, which may be hundreds of megabytes.
         self._forget = [
@@ -89,7 +95,7 @@ class MainText:
         outside of menus, headers and footers.
         """
         try:
-            return self._find(_without_comments(tree), shown)
+            return self._find(tree, shown)
         finally:
             for clear in self._forget:
                 if clear is not None:
@@ -99,7 +105,7 @@ class MainText:
         least = self._balanced.min_extracted_size
         body, text = self._main(tree, self._balanced)
         if len(text) < least:
-            other, other_text, length = self._baseline(tree)
+            other, other_text, length = self._baseline(_without_comments(tree))
             if length > len(text):
                 body, text = other, other_text
         if 0 < len(text) < _ESCALATED and len(text) < _COVERED * shown:
@@ -112,9 +118,24 @@ class MainText:
         return found
 
     def _main(self, tree: HtmlElement, options: Any) -> tuple[_Element, str]:
-        cleaned = self._convert(self._clean(copy(tree), options), options)
+        cleaned = self._convert(self._clean(_without_comments(tree), options), options)
         found: tuple[_Element, str] = self._content(cleaned, options)
         return found
+
+
+def _main_extractor() -> ModuleType:
+    """An instance of trafilatura's module that is ours alone, with its expressions translated."""
+    from lxml.etree import XPath
+
+    spec = importlib.util.find_spec("trafilatura.main_extractor")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, value in list(vars(module).items()):
+        if isinstance(value, list) and all(isinstance(item, XPath) for item in value):
+            setattr(module, name, [translated(expression) for expression in value])
+    return module
 
 
 def _without_comments(tree: HtmlElement) -> HtmlElement:
