@@ -38,7 +38,16 @@ _CARRIERS = (
 _TEXT_CARRIERS = tuple(tag for tag in _CARRIERS if tag not in ("script", "iframe", "img"))
 _SPACES = frozenset(("br", "img", "input"))
 _NAVIGATION = frozenset(("nav", "header", "footer", "aside", "menu"))
-
+# What a tag is to the walk, in one look-up: what is in none of these sets ends a block.
+_BLOCK, _FLOWING, _SPACE, _ANCHOR, _SECTION, _HEADING, _UNREAD = range(7)
+_ROLES = {
+    **dict.fromkeys(_INLINE, _FLOWING),
+    **dict.fromkeys(_SPACES, _SPACE),
+    **dict.fromkeys(_NAVIGATION, _SECTION),
+    **dict.fromkeys(_SILENT, _UNREAD),
+    "a": _ANCHOR,
+    "h1": _HEADING,
+}
 
 # Strings of scripts may be text if they have 40 characters without a quote in them.
 _MIN_STRING = 40
@@ -127,22 +136,20 @@ def carried_texts(tree: HtmlElement) -> tuple[str, ...]:
 
 
 def _carried(tree: HtmlElement) -> Iterator[str]:
-    holders = set(outermost(tree, *_TEXT_CARRIERS))  # their texts have those of inner ones
+    inside: set[HtmlElement] = set()  # another one's text has theirs
     for element in tree.iter(*_CARRIERS):
-        if element in holders or element.tag not in _TEXT_CARRIERS:
-            yield from _carried_by(element)
-
-
-def _carried_by(element: HtmlElement) -> Iterable[str]:
-    tag = element.tag
-    if tag == "img":
-        return (element.get("alt") or "",)
-    if tag == "iframe":
-        return (element.get("srcdoc") or element.get("src") or "",)
-    if tag == "script":
-        strings = (element.text or "").replace("'", '"').replace("`", '"').split('"')[1:]
-        return (string for string in strings if len(string) >= _MIN_STRING and _is_text(string))
-    return (" ".join(element.itertext()),)
+        tag = element.tag
+        if tag == "img":
+            yield element.get("alt") or ""
+        elif tag == "iframe":
+            yield element.get("srcdoc") or element.get("src") or ""
+        elif tag == "script":
+            strings = (element.text or "").replace("'", '"').replace("`", '"').split('"')[1:]
+            yield from [text for text in strings if len(text) >= _MIN_STRING and _is_text(text)]
+        elif element not in inside:
+            if len(element):
+                inside.update(element.iter(*_TEXT_CARRIERS))
+            yield " ".join(element.itertext())
 
 
 def _is_text(string: str) -> bool:
@@ -150,44 +157,55 @@ def _is_text(string: str) -> bool:
 
 
 def _walk(root: HtmlElement) -> Iterator[Block]:
-    from lxml.etree import iterwalk
-
-    # This runs for every element of every page, hence plain locals and one loop.
+    # This runs twice for every element of every page, hence plain locals and one loop, which is
+    # quicker than lxml's `iterwalk`.
     parts: list[str] = []
     linked = 0
     links = navigations = headings = 0  # how many are open
-    walker = iterwalk(root, events=("start", "end", "comment", "pi"))
-    for event, element in walker:
-        tag = element.tag
-        opens = event == "start"
-        if tag in _SILENT:
-            if opens:
-                walker.skip_subtree()
-                continue
+    above: list[tuple[HtmlElement, Iterator[HtmlElement]]] = []  # each with its children to come
+    children: Iterator[HtmlElement] = iter(())
+    element, opens = root, True
+    while True:
+        role = _ROLES.get(element.tag, _BLOCK)
+        if role == _UNREAD:
             parts.append(" ")
-        elif not isinstance(tag, str):
-            pass  # a comment parts no word
-        elif tag not in _INLINE:
-            if parts:
+            opens = False
+        elif role == _ANCHOR:
+            if _leads_away(element):
+                links += 1 if opens else -1
+        elif role == _SPACE:
+            if opens:
+                parts.append(" ")
+        elif role != _FLOWING:
+            if not isinstance(element.tag, str):  # a comment, which parts no word
+                opens = False
+            elif parts:
                 if text := " ".join("".join(parts).split()):
                     length = len(text) - text.count(" ")
                     yield Block(text, length, linked, navigations > 0, headings > 0)
                 parts, linked = [], 0
-            if tag == "h1":
+            if role == _HEADING:
                 headings += 1 if opens else -1
-            elif tag in _NAVIGATION:
+            elif role == _SECTION:
                 navigations += 1 if opens else -1
-        elif tag == "a":
-            if _leads_away(element):
-                links += 1 if opens else -1
-        elif opens and tag in _SPACES:
-            parts.append(" ")
         if element is root and not opens:
             return
         if text := element.text if opens else element.tail:
             parts.append(text)
             if links:
                 linked += len("".join(text.split()))
+        if opens and not len(element):
+            opens = False
+            continue
+        if opens:
+            above.append((element, children))
+            children = iter(element)
+        following = next(children, None)
+        opens = following is not None
+        if following is not None:
+            element = following
+        else:
+            element, children = above.pop()
 
 
 def _leads_away(anchor: HtmlElement) -> bool:

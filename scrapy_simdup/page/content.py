@@ -11,12 +11,13 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from scrapy_simdup.page import story
-from scrapy_simdup.page.blocks import at_most, carried_texts, outermost, read_blocks
+from scrapy_simdup.page.blocks import at_most, carried_texts, read_blocks
 from scrapy_simdup.page.maintext import MainText
 from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 
@@ -58,7 +59,7 @@ _VALUE = re.compile(rb"""=\s*(?:"[^"]*"|'[^']*')""")
 _TAG = re.compile(rb"<[a-zA-Z]")
 _BETWEEN_ATTRIBUTES = re.compile(rb"[\s/=]+")
 _UNFINISHED_TAG = re.compile(rb"<(?:[a-zA-Z/!][^<>]*)?\Z")
-_TAG_START, _TAG_END = b"<>"
+(_TAG_END,) = b">"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:[-_][a-z0-9]{1,8})*", re.IGNORECASE)
 
@@ -325,14 +326,11 @@ def _has_monstrous_tag(document: bytes) -> bool:
         return False
     # In code and in values, `<` and `>` are no tags.
     bare = _VALUE.sub(b"=", _without_raw_text(document))
-    signs = np.frombuffer(bare, dtype=np.uint8)
-    ends = np.append(np.flatnonzero(signs == _TAG_END), len(bare))
-    starts = np.flatnonzero(signs == _TAG_START)
+    ends = np.flatnonzero(np.frombuffer(bare, dtype=np.uint8) == _TAG_END)
     # Up to the next `>` all is of the first tag, and looked at once.
-    ends, first = np.unique(ends[np.searchsorted(ends, starts)], return_index=True)
-    starts = starts[first]
-    long = ends - starts > 2 * _MAX_ATTRIBUTES
-    for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True):
+    bounds = np.concatenate(([-1], ends, [len(bare)]))
+    long = np.flatnonzero(np.diff(bounds) > 2 * _MAX_ATTRIBUTES)
+    for start, end in zip((bounds[long] + 1).tolist(), bounds[long + 1].tolist(), strict=True):
         tag = _TAG.search(bare, start, end)  # `a < b` is none
         if (
             tag is not None
@@ -361,10 +359,10 @@ def _without_raw_text(document: bytes) -> bytes:
 
 
 def _title(tree: HtmlElement) -> str | None:
-    icons = {title for svg in outermost(tree, "svg") for title in svg.iter("title")}
-    titles = (title for title in tree.iter("title") if title not in icons)
-    for element in (*titles, *tree.iter("h1")):
-        if title := " ".join(element.text_content().split()):
+    for element in chain(tree.iter("title"), tree.iter("h1")):
+        title = " ".join(element.text_content().split())
+        # That of an icon is none.
+        if title and (element.tag == "h1" or next(element.iterancestors("svg"), None) is None):
             return title[:MAX_TITLE]
     return None
 

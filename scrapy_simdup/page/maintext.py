@@ -15,7 +15,6 @@ import importlib.util
 import logging
 import re
 from copy import copy
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simdup.page.attributerules import translated
@@ -40,6 +39,7 @@ _DROPPED = (
     *("audio", "video", "track", "source", "param", "map", "area"),
     *("input", "button", "select", "option", "optgroup", "datalist", "textarea"),
 )
+_SCRIPT = "script"
 _UNWANTED = "unwanted"
 # What is shown instead is the text of the page where it is long, and else asks for scripts.
 _INSTEAD = ("noscript", "object")
@@ -51,6 +51,8 @@ _COMMENTS_ID = re.compile(r"[Cc]omment(?!ary)|comol|disqus_thread|dsq-comments")
 _COMMENTS_CLASS = re.compile(r"\A[Cc]omment(?!ary)|(?:article|post)-comments")
 # What a script puts below an article, as one scrolls: other articles.
 _MORE_ARTICLES = re.compile(r"infinite-?scroll|mvp-post-add-(?:box|wrap)")
+# Found in every id or class that one of these three finds.
+_SUSPECT = re.compile(r"omment|comol|disqus_thread|infinite|mvp-post-add")
 
 
 class MainText:
@@ -61,7 +63,6 @@ class MainText:
 
     def __init__(self) -> None:
         from trafilatura import baseline, utils
-        from trafilatura.htmlprocessing import convert_tags, tree_cleaning
         from trafilatura.settings import Extractor
         from trafilatura.xml import xmltotxt
 
@@ -74,8 +75,13 @@ class MainText:
         # the pages seen before.
         self._balanced = Extractor(output_format="python", fast=True, comments=False)
         self._recall = Extractor(output_format="python", fast=True, comments=False, recall=True)
-        self._clean, self._convert = tree_cleaning, convert_tags
-        self._content = _main_extractor().extract_content
+        processing, extractor = _own("htmlprocessing"), _own("main_extractor")
+        # It looks for each in a walk of its own, and these are gone already.
+        processing.MANUALLY_CLEANED = [
+            tag for tag in processing.MANUALLY_CLEANED if tag not in (*_DROPPED, _SCRIPT)
+        ]
+        self._clean, self._convert = processing.tree_cleaning, processing.convert_tags
+        self._content = extractor.extract_content
         self._baseline, self._as_text = baseline, xmltotxt
         # These two remember 1024 strings of any length, which may be hundreds of megabytes.
         self._forget = [
@@ -118,53 +124,65 @@ class MainText:
         return found
 
     def _main(self, tree: HtmlElement, options: Any) -> tuple[_Element, str]:
-        cleaned = self._convert(self._clean(_without_comments(tree), options), options)
+        cleaned = self._convert(self._clean(_without_comments(tree, _SCRIPT), options), options)
         found: tuple[_Element, str] = self._content(cleaned, options)
         return found
 
 
-def _main_extractor() -> ModuleType:
-    """An instance of trafilatura's module that is ours alone, with its expressions translated."""
+def _own(name: str) -> ModuleType:
+    """An instance of a module of trafilatura that is ours alone, with its expressions translated.
+
+    Ours alone, so that nothing changes for who uses trafilatura beside us.
+    """
     from lxml.etree import XPath
 
-    spec = importlib.util.find_spec("trafilatura.main_extractor")
+    spec = importlib.util.find_spec(f"trafilatura.{name}")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for name, value in list(vars(module).items()):
+    for key, value in list(vars(module).items()):
         if isinstance(value, list) and all(isinstance(item, XPath) for item in value):
-            setattr(module, name, [translated(expression) for expression in value])
+            setattr(module, key, [translated(expression) for expression in value])
     return module
 
 
-def _without_comments(tree: HtmlElement) -> HtmlElement:
-    """A copy of a page without what readers wrote below it, other articles, drawings and controls.
+def _without_comments(tree: HtmlElement, *more: str) -> HtmlElement:
+    """A copy of a page without what readers wrote below it, other articles, drawings and controls,
+    nor elements with one *more* tag.
 
-    Scripts with data for search engines stay: a rescue may look there.
+    Scripts may stay, since a rescue looks there for data for search engines.
     """
     from lxml.etree import strip_elements
 
     tree = copy(tree)
-    scripts = list(tree.iter("script"))
-    data = [script for script in scripts if _is_data(script)]
-    is_forum = any(_FORUM.search(script.text or "") for script in data)
-    with_heading = _with_heading(tree)
-    unwanted = [
-        element
-        for element in tree.iter(*_CONTAINERS)
-        if _is_unwanted(element, is_forum=is_forum, has_heading=element in with_heading)
-    ]
-    unwanted += [element for element in outermost(tree, *_INSTEAD) if _is_hint(element)]
     # All at once: taking them out one by one copies the text behind them each time.
-    for element in (*unwanted, *set(scripts).difference(data)):
+    for element in (*_unwanted(tree), *filter(_is_hint, outermost(tree, *_INSTEAD))):
         element.tag = _UNWANTED
-    strip_elements(tree, _UNWANTED, *_DROPPED, with_tail=False)
+    strip_elements(tree, _UNWANTED, *_DROPPED, *more, with_tail=False)
     return tree
 
 
 def _is_hint(element: HtmlElement) -> bool:
     return len(element.text_content()) < _HINT
+
+
+def _unwanted(tree: HtmlElement) -> list[HtmlElement]:
+    """Comments, and other articles."""
+    suspects = [
+        element
+        for element in tree.iter(*_CONTAINERS)
+        if _SUSPECT.search(f"{element.get('id')} {element.get('class')}")
+    ]
+    if not suspects:
+        return []
+    is_forum = any(_FORUM.search(script.text or "") for script in tree.iter("script") if _is_data(script))
+    with_heading = _with_heading(tree)
+    return [
+        element
+        for element in suspects
+        if _is_unwanted(element, is_forum=is_forum, has_heading=element in with_heading)
+    ]
 
 
 def _with_heading(tree: HtmlElement) -> set[HtmlElement]:
@@ -183,10 +201,7 @@ def _is_data(script: HtmlElement) -> bool:
 
 
 def _is_unwanted(element: HtmlElement, *, is_forum: bool, has_heading: bool) -> bool:
-    name, kind = element.get("id"), element.get("class")
-    if name is None and kind is None:
-        return False
-    name, kind = name or "", kind or ""
+    name, kind = element.get("id", ""), element.get("class", "")
     if element.tag in ("div", "section", "aside") and (
         _MORE_ARTICLES.search(name) or _MORE_ARTICLES.search(kind)
     ):
