@@ -69,7 +69,7 @@ class AttributeRule:
             matches = known.get(attributes)
             if matches is None:
                 matches = self._test(dict(attributes))
-                if sum(map(len, dict(attributes).values())) <= _MEMORABLE:
+                if sum(len(value) for _, value in attributes) <= _MEMORABLE:
                     if len(known) >= _REMEMBERED:
                         known.clear()
                     known[attributes] = matches
@@ -145,17 +145,17 @@ class _Parser:
     def _condition(self) -> Test:
         if self._accept("contains", "("):
             text, part = self._text(), self._literal_argument()
-            test: Test = lambda attributes: part in text(attributes)  # noqa: E731
+            test: Test = lambda attributes: part in text(attributes)
         elif self._accept("starts-with", "("):
             text, start = self._text(), self._literal_argument()
-            test = lambda attributes: text(attributes).startswith(start)  # noqa: E731
+            test = lambda attributes: text(attributes).startswith(start)
         elif self._accept("re:test", "("):
             text, pattern = self._text(), self._literal_argument()
             flags = self._literal_argument() if self._tokens[-1:] == [("other", ",")] else ""
             if flags not in ("", "i"):
                 raise NotTranslatableError
             search = re.compile(pattern, re.IGNORECASE if flags else 0).search
-            test = lambda attributes: search(text(attributes)) is not None  # noqa: E731
+            test = lambda attributes: search(text(attributes)) is not None
         else:
             return self._comparison()
         self._expect(")")
@@ -191,7 +191,9 @@ class _Parser:
         if len(names) == 1:
             return lambda attributes: attributes.get(names[0], "")
         # The text of several nodes is that of the first in the document.
-        return lambda attributes: next((attributes[name] for name in attributes if name in names), "")
+        return lambda attributes: next(
+            (attributes[name] for name in attributes if name in names), ""
+        )
 
 
 def _tokens(source: str) -> Iterator[tuple[str, str]]:

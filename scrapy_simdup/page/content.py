@@ -178,22 +178,30 @@ class ContentExtractor:
         assert self._main_text is not None
         tree = _parse(document)
         blocks = read_blocks(tree)
-        text = self._main_text(tree, sum(b.length for b in blocks if not b.in_navigation))
-        # A long text is hardly ever the wrong one, and the checks would cost on every page.
-        found = story.Story(text) if len(text) >= _SHORT else story.checked(text, tree)
+        evidence = story.read_evidence(tree)
+        carried, resources = carried_texts(tree), read_resources(tree, blocks)
+        title, language = _title(tree), _language(tree)
+        # Comes last, since it takes the tree to pieces.
+        text = self._main_text(
+            tree,
+            sum(b.length for b in blocks if not b.in_navigation),
+            again=lambda: _parse(document),
+        )
+        # A long text is hardly ever the wrong one.
+        found = story.Story(text) if len(text) >= _SHORT else story.checked(text, evidence)
         if not found.on_page and not found.text:
             raise NoContent("no_text")
-        on_page = found.on_page and story.is_shown(found.text, blocks, tree)
-        thin = on_page and story.is_thin(found.text, blocks, tree)
+        on_page = found.on_page and story.is_shown(found.text, blocks, evidence)
+        thin = on_page and story.is_thin(found.text, blocks, evidence)
         main = () if thin else _lines(found.text)
         return Content(
             main=main,
             prose=blocks.prose() if on_page else (),
-            visible=(*blocks.visible(), *carried_texts(tree)),
-            resources=read_resources(tree, blocks),
-            title=_title(tree),
+            visible=(*blocks.visible(), *carried),
+            resources=resources,
+            title=title,
             headings=at_most(blocks.headings(), MAX_TITLE),
-            language=_language(tree),
+            language=language,
             no_main=None if main else "thin" if thin else "no_text",
             cut_off=_is_cut_off(document),
         )

@@ -14,14 +14,13 @@ import importlib.metadata
 import importlib.util
 import logging
 import re
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simdup.page.attributerules import translated
 from scrapy_simdup.page.blocks import outermost
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Callable
 
     from lxml.etree import _Element
     from lxml.html import HtmlElement
@@ -94,28 +93,29 @@ class MainText:
         """All that decides which main text a tree has."""
         return {"main": RULES, "trafilatura": importlib.metadata.version("trafilatura")}
 
-    def __call__(self, tree: HtmlElement, shown: int) -> str:
+    def __call__(self, tree: HtmlElement, shown: int, again: Callable[[], HtmlElement]) -> str:
         """The main text of a page, or "".
 
-        *tree*, a whole document, is not changed. *shown* is how many characters the page shows
-        outside of menus, headers and footers.
+        *tree*, a whole document, is taken to pieces; *again* gives another one, for the few pages
+        that need a second try. *shown* is how many characters the page shows outside of menus,
+        headers and footers.
         """
         try:
-            return self._find(tree, shown)
+            return self._find(tree, shown, again)
         finally:
             for clear in self._forget:
                 if clear is not None:
                     clear()
 
-    def _find(self, tree: HtmlElement, shown: int) -> str:
+    def _find(self, tree: HtmlElement, shown: int, again: Callable[[], HtmlElement]) -> str:
         least = self._balanced.min_extracted_size
         body, text = self._main(tree, self._balanced)
         if len(text) < least:
-            other, other_text, length = self._baseline(_without_comments(tree))
+            other, other_text, length = self._baseline(_without_comments(again()))
             if length > len(text):
                 body, text = other, other_text
         if 0 < len(text) < _ESCALATED and len(text) < _COVERED * shown:
-            other, other_text = self._main(tree, self._recall)
+            other, other_text = self._main(again(), self._recall)
             if len(other_text) >= least and len(other_text) > _LONGER * len(text):
                 body, text = other, other_text
         if len(text) < self._balanced.min_output_size:
@@ -129,7 +129,7 @@ class MainText:
         return found
 
 
-def _own(name: str) -> ModuleType:
+def _own(name: str) -> Any:
     """An instance of a module of trafilatura that is ours alone, with its expressions translated.
 
     Ours alone, so that nothing changes for who uses trafilatura beside us.
@@ -148,14 +148,13 @@ def _own(name: str) -> ModuleType:
 
 
 def _without_comments(tree: HtmlElement, *more: str) -> HtmlElement:
-    """A copy of a page without what readers wrote below it, other articles, drawings and controls,
-    nor elements with one *more* tag.
+    """A page without what readers wrote below it, other articles, drawings and controls, nor
+    elements with one *more* tag.
 
     Scripts may stay, since a rescue looks there for data for search engines.
     """
     from lxml.etree import strip_elements
 
-    tree = copy(tree)
     # All at once: taking them out one by one copies the text behind them each time.
     for element in (*_unwanted(tree), *filter(_is_hint, outermost(tree, *_INSTEAD))):
         element.tag = _UNWANTED
@@ -176,7 +175,9 @@ def _unwanted(tree: HtmlElement) -> list[HtmlElement]:
     ]
     if not suspects:
         return []
-    is_forum = any(_FORUM.search(script.text or "") for script in tree.iter("script") if _is_data(script))
+    is_forum = any(
+        _FORUM.search(script.text or "") for script in tree.iter("script") if _is_data(script)
+    )
     with_heading = _with_heading(tree)
     return [
         element

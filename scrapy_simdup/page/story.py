@@ -1,7 +1,7 @@
 """Is the text that was extracted what the page is about?
 
 The rules that keep different pages from being judged by the same shell, consent text or menu. They
-see the extracted text and the page's tree; extraction itself is in `content`.
+see the extracted text and what the page's tree said before; extraction itself is in `content`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simdup.page.blocks import outermost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml.html import HtmlElement
 
@@ -39,7 +39,40 @@ class Story(NamedTuple):
     on_page: bool = True
 
 
-def checked(text: str, tree: HtmlElement) -> Story:
+class Evidence(NamedTuple):
+    """What a page's tree says about where its story is.
+
+    `article` is what the page gives to search engines as `articleBody`. `longest` is its longest
+    run of paragraphs, which may stand under the main heading, or in an `<aside>`. `carried` are
+    texts of scripts of JSON. `typed` is how many letters are in what is shown without scripts, or
+    can be typed over.
+    """
+
+    article: str
+    longest: tuple[str, ...]
+    under_heading: bool
+    in_aside: bool
+    carried: tuple[str, ...]
+    typed: int
+
+
+def read_evidence(tree: HtmlElement) -> Evidence:
+    """The evidence of a page, given as lxml's tree, which is not changed."""
+    parent, longest = _longest_prose(tree)
+    return Evidence(
+        article=_article_body(tree),
+        longest=tuple(longest),
+        under_heading=_has_main_heading(parent),
+        in_aside=parent is not None
+        and (parent.tag == "aside" or next(parent.iterancestors("aside"), None) is not None),
+        carried=tuple(_json_scripts(tree, "application/json", containing=" ")),
+        typed=sum(
+            len(_squeezed(element.text_content())) for element in tree.iter("noscript", "textarea")
+        ),
+    )
+
+
+def checked(text: str, evidence: Evidence) -> Story:
     """The extracted text, or a better one where the page shows that it is not the story.
 
     Different pages whose story is missed are left with the same shell, consent text or menu, and
@@ -54,27 +87,25 @@ def checked(text: str, tree: HtmlElement) -> Story:
     not to be judged by.
     """
     extracted = _squeezed(text)
-    article = _article_body(tree)
-    if len(_squeezed(article)) > 2 * len(extracted):
-        return Story(article, on_page=False)
-    parent, story = _longest_prose(tree)
-    if parent is not None and _left_out(story, extracted):
-        if _has_main_heading(parent):
-            return Story("\n".join(story))
-        if any(ancestor.tag == "aside" for ancestor in (parent, *parent.iterancestors())):
+    if len(_squeezed(evidence.article)) > 2 * len(extracted):
+        return Story(evidence.article, on_page=False)
+    if evidence.longest and _left_out(evidence.longest, extracted):
+        if evidence.under_heading:
+            return Story("\n".join(evidence.longest))
+        if evidence.in_aside:
             return Story("", on_page=False)
-    if len(text) < _SHELL and _prose_in_scripts(tree) > 2 * len(extracted):
+    if len(text) < _SHELL and _prose_in_scripts(evidence) > 2 * len(extracted):
         return Story("", on_page=False)
     return Story(text)
 
 
-def is_shown(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
+def is_shown(text: str, blocks: Blocks, evidence: Evidence) -> bool:
     """Whether a text is among what the page shows, where it could come from an `articleBody`.
 
     trafilatura, too, reads those. The shell around an article that is there for search engines only
     is the same on all pages, and not to be judged by.
     """
-    if not _article_body(tree):
+    if not evidence.article:
         return True
     lines = [_SIGNS.sub("", line) for line in text.split("\n")]
     probes = [line[n : n + _OPENING] for line in lines for n in range(0, len(line), _PROBED)]
@@ -83,7 +114,7 @@ def is_shown(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
     return 2 * sum(probe in shown for probe in probes) >= len(probes)
 
 
-def is_thin(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
+def is_thin(text: str, blocks: Blocks, evidence: Evidence) -> bool:
     """Whether the page shows more than twice as much text, outside of links, as was extracted.
 
     Then the text does not stand for the page: it may be the one paragraph that all pages share.
@@ -93,18 +124,15 @@ def is_thin(text: str, blocks: Blocks, tree: HtmlElement) -> bool:
     if not text:
         return False
     shown = sum(block.length - block.linked for block in blocks if not block.in_navigation)
-    shown += sum(
-        len(_squeezed(element.text_content())) for element in tree.iter("noscript", "textarea")
-    )
-    return shown > _THIN * len(_squeezed(text))
+    return shown + evidence.typed > _THIN * len(_squeezed(text))
 
 
 def _article_body(tree: HtmlElement) -> str:
     """The schema.org `articleBody` values of a page, as plain text."""
     bodies = dict.fromkeys(
         value
-        for data in _json_scripts(tree, "application/ld+json", containing="articleBody")
-        for key, value in _strings(data)
+        for script in _json_scripts(tree, "application/ld+json", containing="articleBody")
+        for key, value in _strings(script)
         if key == "articleBody"
     )
     return "\n".join(_plain(body) for body in bodies)
@@ -126,7 +154,7 @@ def _longest_prose(tree: HtmlElement) -> tuple[HtmlElement | None, list[str]]:
     return max(prose.items(), key=lambda found: sum(map(len, found[1])), default=(None, []))
 
 
-def _left_out(story: list[str], extracted: str) -> bool:
+def _left_out(story: Iterable[str], extracted: str) -> bool:
     """Whether a story is longer than what was extracted, and less than a third of it is in there."""
     squeezed = [_squeezed(paragraph) for paragraph in story]
     length = sum(map(len, squeezed))
@@ -134,7 +162,7 @@ def _left_out(story: list[str], extracted: str) -> bool:
     return length > len(extracted) and 3 * known < length
 
 
-def _has_main_heading(element: HtmlElement) -> bool:
+def _has_main_heading(element: HtmlElement | None) -> bool:
     """Whether an `<h1>` is in the element or at most two levels above, but below `<body>`."""
     for _ in range(3):
         if element is None or element.tag in ("body", "html"):
@@ -145,12 +173,12 @@ def _has_main_heading(element: HtmlElement) -> bool:
     return False
 
 
-def _prose_in_scripts(tree: HtmlElement) -> int:
+def _prose_in_scripts(evidence: Evidence) -> int:
     """How many letters of prose a page carries in scripts of JSON, to be shown by the browser."""
     prose = {
         _squeezed(plain)
-        for data in _json_scripts(tree, "application/json", containing=" ")
-        for _, value in _strings(data)
+        for script in evidence.carried
+        for _, value in _strings(script)
         if len(value) >= _SCRIPT_PROSE and _is_prose(plain := _plain(value))
     }
     return sum(map(len, prose))
@@ -162,18 +190,20 @@ def _is_prose(text: str) -> bool:
     return letters >= 0.6 * len(text) and (text.count(" ") >= len(text) / 25 or not text.isascii())
 
 
-def _json_scripts(tree: HtmlElement, kind: str, containing: str) -> Iterator[Any]:
+def _json_scripts(tree: HtmlElement, kind: str, containing: str) -> Iterator[str]:
     for script in tree.iter("script"):
-        if (script.get("type") or "").strip().lower() == kind and containing in (script.text or ""):
-            try:
-                yield json.loads(script.text, strict=False)
-            except (ValueError, RecursionError):
-                continue
+        if (script.get("type") or "").strip().lower() == kind:
+            text = script.text or ""
+            if containing in text:
+                yield text
 
 
-def _strings(data: Any) -> Iterator[tuple[str | None, str]]:
-    """All strings of a JSON value, each with the key it stands under."""
-    pending: list[tuple[str | None, Any]] = [(None, data)]
+def _strings(json_text: str) -> Iterator[tuple[str | None, str]]:
+    """All strings of a JSON text, each with the key it stands under. A broken one has none."""
+    try:
+        pending: list[tuple[str | None, Any]] = [(None, json.loads(json_text, strict=False))]
+    except (ValueError, RecursionError):
+        return
     while pending:
         key, value = pending.pop()
         if isinstance(value, str):
