@@ -38,7 +38,6 @@ _DROPPED = (
     *("audio", "video", "track", "source", "param", "map", "area"),
     *("input", "button", "select", "option", "optgroup", "datalist", "textarea"),
 )
-_SCRIPT = "script"
 _UNWANTED = "unwanted"
 # What is shown instead is the text of the page where it is long, and else asks for scripts.
 _INSTEAD = ("noscript", "object")
@@ -77,7 +76,7 @@ class MainText:
         processing, extractor = _own("htmlprocessing"), _own("main_extractor")
         # It looks for each in a walk of its own, and these are gone already.
         processing.MANUALLY_CLEANED = [
-            tag for tag in processing.MANUALLY_CLEANED if tag not in (*_DROPPED, _SCRIPT)
+            tag for tag in processing.MANUALLY_CLEANED if tag not in _DROPPED
         ]
         self._clean, self._convert = processing.tree_cleaning, processing.convert_tags
         self._content = extractor.extract_content
@@ -109,13 +108,13 @@ class MainText:
 
     def _find(self, tree: HtmlElement, shown: int, again: Callable[[], HtmlElement]) -> str:
         least = self._balanced.min_extracted_size
-        body, text = self._main(tree, self._balanced)
+        body, text = self._main(_without_comments(tree), self._balanced)
         if len(text) < least:
-            other, other_text, length = self._baseline(_without_comments(again()))
+            other, other_text, length = self._baseline(_without_comments(again(), but_data=True))
             if length > len(text):
                 body, text = other, other_text
         if 0 < len(text) < _ESCALATED and len(text) < _COVERED * shown:
-            other, other_text = self._main(again(), self._recall)
+            other, other_text = self._main(_without_comments(again(), but_data=True), self._recall)
             if len(other_text) >= least and len(other_text) > _LONGER * len(text):
                 body, text = other, other_text
         if len(text) < self._balanced.min_output_size:
@@ -124,7 +123,7 @@ class MainText:
         return found
 
     def _main(self, tree: HtmlElement, options: Any) -> tuple[_Element, str]:
-        cleaned = self._convert(self._clean(_without_comments(tree, _SCRIPT), options), options)
+        cleaned = self._convert(self._clean(tree, options), options)
         found: tuple[_Element, str] = self._content(cleaned, options)
         return found
 
@@ -147,18 +146,20 @@ def _own(name: str) -> Any:
     return module
 
 
-def _without_comments(tree: HtmlElement, *more: str) -> HtmlElement:
-    """A page without what readers wrote below it, other articles, drawings and controls, nor
-    elements with one *more* tag.
+def _without_comments(tree: HtmlElement, *, but_data: bool = False) -> HtmlElement:
+    """A page without what readers wrote below it, other articles, drawings, controls and scripts.
 
-    Scripts may stay, since a rescue looks there for data for search engines.
+    Scripts with data for search engines may stay: a rescue looks there.
     """
     from lxml.etree import strip_elements
 
+    unwanted = [*_unwanted(tree), *filter(_is_hint, outermost(tree, *_INSTEAD))]
+    if but_data:
+        unwanted += [script for script in tree.iter("script") if not _is_data(script)]
     # All at once: taking them out one by one copies the text behind them each time.
-    for element in (*_unwanted(tree), *filter(_is_hint, outermost(tree, *_INSTEAD))):
+    for element in unwanted:
         element.tag = _UNWANTED
-    strip_elements(tree, _UNWANTED, *_DROPPED, *more, with_tail=False)
+    strip_elements(tree, _UNWANTED, *_DROPPED, *(() if but_data else ("script",)), with_tail=False)
     return tree
 
 
