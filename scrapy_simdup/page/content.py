@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from scrapy_simdup.page import story
-from scrapy_simdup.page.blocks import at_most, carried_texts, read_blocks
+from scrapy_simdup.page.blocks import at_most, carried_texts, outermost, read_blocks
 from scrapy_simdup.page.maintext import MainText
 from scrapy_simdup.page.resources import NOTHING, Resources, read_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lxml.html import HtmlElement
 
@@ -367,12 +367,19 @@ def _without_raw_text(document: bytes) -> bytes:
 
 
 def _title(tree: HtmlElement) -> str | None:
-    for element in chain(tree.iter("title"), tree.iter("h1")):
-        title = " ".join(element.text_content().split())
-        # That of an icon is none.
-        if title and (element.tag == "h1" or next(element.iterancestors("svg"), None) is None):
+    for element in chain(_titles(tree), tree.iter("h1")):
+        if title := " ".join(element.text_content().split()):
             return title[:MAX_TITLE]
     return None
+
+
+def _titles(tree: HtmlElement) -> Iterator[HtmlElement]:
+    """All `<title>` but those of icons, which are looked for where `<head>` begins with none."""
+    first = next(tree.iter("title"), None)
+    if first is not None and first.getparent().tag == "head":
+        yield first
+    icons = {title for svg in outermost(tree, "svg") for title in svg.iter("title")}
+    yield from (title for title in tree.iter("title") if title not in icons)
 
 
 def _language(tree: HtmlElement) -> str | None:
