@@ -112,7 +112,7 @@ class Inserts:
 
     def __init__(self, folder: Path, stored: Values, k: int) -> None:
         self.environment = Environment.open(folder, kind="benchmark")
-        self.db = self.environment.database("tables", dupsort=True, dupfixed=True)
+        self.db = self.environment.database("tables")
         self.tables = PermutedTables(plan(k, len(stored)).layout, k)
         self.environment.write(lambda txn: self.tables.add(txn, self.db, stored))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import html as html_module
 import os
 import random
@@ -189,11 +191,11 @@ def assert_consistent(environment: Environment) -> None:
 def _dump(environment: Environment) -> tuple[dict[int, Record], dict[str, set[tuple[bytes, int]]]]:
     """Return all records by page id, and the (key, number) pairs of every index."""
     plain = ("keys",)
-    sorted_duplicates = ("bodies", "texts", "tables", "holders", "aliases")
+    sorted_duplicates = ("bodies", "texts", "holders", "aliases")
     handles = {name: environment.database(name) for name in plain}
     for name in sorted_duplicates:
         handles[name] = environment.database(name, dupsort=True, dupfixed=True)
-    pages = environment.database("pages")
+    pages, tables = environment.database("pages"), environment.database("tables")
 
     def job(txn):
         records = {
@@ -204,6 +206,16 @@ def _dump(environment: Environment) -> tuple[dict[int, Record], dict[str, set[tu
             name: [(bytes(key), int.from_bytes(value, "big")) for key, value in txn.cursor(handle)]
             for name, handle in handles.items()
         }
+        buckets = [(bytes(key), bytes(value)) for key, value in txn.cursor(tables)]
+        indexes["tables"] = [
+            (key, fingerprint)
+            for key, value in buckets
+            if len(key) > 1
+            for fingerprint in struct.unpack(f"<{len(value) // 8}Q", value)
+        ]
+        layout = Layout.from_dict(json.loads(bytes(txn.get(b"header")))["layout"])
+        counts = [int.from_bytes(value, "big") for key, value in buckets if len(key) == 1]
+        assert sum(counts) * len(layout.tables) == len(indexes["tables"])
         return records, indexes
 
     records, indexes = environment.read(job)

@@ -69,7 +69,7 @@ class FingerprintIndex:
         self._closed = False
         self._env = Environment.open(path, kind=_KIND, map_size=map_size)
         try:
-            self._db = self._env.database("tables", dupsort=True, dupfixed=True)
+            self._db = self._env.database("tables")
             # What it was made with; if it is being made now, *planned*.
             header = self._env.complete_header(layout=planned.to_dict())
             self.layout = Layout.from_dict(header["layout"])

@@ -9,7 +9,7 @@ pages     page id (8 bytes)              record (MessagePack)
 keys      fingerprint of the request     page id
 bodies    body digest (16)               page id of a kept page  yes, oldest first
 texts     digest of a view (16)          page id of a kept page  yes, oldest first
-tables    table number, prefix           permuted fingerprint    yes
+tables    table number, prefix           permuted fingerprints
 holders   fingerprint (8)                page id of a kept page  yes, oldest first
 aliases   page id of a representative    page id of a duplicate  yes
 hosts     digest of the host's name (16) ``HostMemory``, packed
@@ -58,8 +58,8 @@ T = TypeVar("T")
 
 KIND = "pages"
 
-_PLAIN = ("pages", "keys", "hosts")
-_INDEXES = ("bodies", "texts", "tables", "holders", "aliases")
+_PLAIN = ("pages", "keys", "hosts", "tables")
+_INDEXES = ("bodies", "texts", "holders", "aliases")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode

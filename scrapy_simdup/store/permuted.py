@@ -4,15 +4,20 @@ All work happens inside a transaction that is handed in; opening files, committi
 map are :mod:`scrapy_simdup.store.environment`'s. Which tables there are is
 :mod:`scrapy_simdup.store.tables`'.
 
-The database is ``dupsort`` and ``dupfixed``. Key: table number (1 byte) and the prefix of the
-permuted fingerprint, big-endian, left-aligned, as wide for all tables as for the widest. Values:
-the permuted fingerprints with that prefix, 8 bytes each, big-endian. So the order of the bytes is
-the order of the numbers, and one table's entries in numeric order are in the database's order.
+One entry of the database is a bucket: all permuted fingerprints of a table with one prefix. Key:
+table number (1 byte) and the prefix, big-endian, left-aligned, as wide for all tables as for the
+widest, so that the order of the bytes is the order of the numbers. Value: the permuted
+fingerprints, 8 bytes each, little-endian, sorted. Beside the buckets stands, under a key of one
+byte, the number of fingerprints.
+
+Why not LMDB's own sorted duplicates, one value each: its ``getmulti`` copies them one by one, which
+was two thirds of a lookup, and bulk loads write them one by one.
 """
 
 from __future__ import annotations
 
-from itertools import takewhile
+import struct
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,7 +26,7 @@ import numpy.typing as npt
 from scrapy_simdup.store.tables import BITS, MAX_PROBES, U64, Indices, Layout, check_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import lmdb
 
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 Pairs: TypeAlias = tuple[Indices, U64, npt.NDArray[np.uint8]]
 
 _VALUE_BYTES = 8
+_VALUES = np.dtype("<u8")
+_COUNT_KEY = b"\0"  # shorter than any key of a bucket, and before them all
 _NOTHING: Pairs = (
     np.empty(0, dtype=np.intp),
     np.empty(0, dtype=np.uint64),
@@ -37,10 +44,13 @@ _NOTHING: Pairs = (
 
 #: Up to so many probes, Python integers make the keys faster than numpy does.
 _FEW_PROBES = 12
-#: Keys, and pairs of query and candidate, that a step of a batch handles at once: some 20 MB.
+#: What a step of a batch handles at once: keys; fingerprints in the buckets it reads; pairs of
+#: query and candidate. Some 30 MB in all, and the pairs stay in the processor's cache.
 _BATCH_KEYS = 1 << 18
-_BATCH_PAIRS = 1 << 18
-_WRITE_CHUNK = 1 << 16
+_BATCH_VALUES = 1 << 21
+_BATCH_PAIRS = 1 << 16
+#: Fingerprints that a bulk load cuts into buckets at once.
+_WRITE_CHUNK = 1 << 20
 
 
 class PermutedTables:
@@ -60,60 +70,117 @@ class PermutedTables:
                 f"allowed are {MAX_PROBES:,}"
             )
         self._probe_tables, self._probe_flips = layout.probes(self.k)
+        # A key as a number: the prefix, and the number of the table above it.
         width = layout.key_bytes
         self._prefix_shift = BITS - 8 * (width - 1)
-        # What few probes need, as Python integers: table, its number as a byte, flips, prefix mask.
-        probes = zip(self._probe_tables.tolist(), self._probe_flips.tolist(), strict=True)
+        shift = np.uint64(self._prefix_shift)
+        numbers = self._probe_tables.astype(np.uint64) << np.uint64(8 * (width - 1))
+        self._probe_keys = numbers | self._probe_flips >> shift
+        masks = [table.prefix_mask >> self._prefix_shift for table in layout.tables]
+        self._prefix_masks = np.array(masks, dtype=np.uint64)
+        self._cut_keys = struct.Struct(f"{width}s" * count)
+        # What few probes need, as Python integers.
+        probes = zip(self._probe_tables.tolist(), self._probe_keys.tolist(), strict=True)
         self._few_probes = [
-            (number, bytes([number]), flips, layout.tables[number].prefix_mask)
-            for number, flips in (probes if count <= _FEW_PROBES else ())
+            (number, masks[number], key)
+            for number, key in (probes if count <= _FEW_PROBES else ())
         ]
-        # Candidates keep their byte order: XOR and bit_count do not mind, and it saves a pass.
-        self._entry = np.dtype(
-            [("table", "u1"), ("prefix", f"V{width - 1}"), ("value", "=u8")], align=False
-        )
 
-    def add(self, txn: lmdb.Transaction, db: Any, fingerprints: U64) -> None:
-        """Insert uint64[n]; those that are there already stay as they are."""
+    def add(
+        self,
+        txn: lmdb.Transaction,
+        db: Any,
+        fingerprints: U64,
+        on_progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Insert uint64[n]; those that are there already stay as they are.
+
+        *on_progress* is called with what is written so far, of all tables together, and the whole.
+        """
         if len(fingerprints) == 1:
-            for key, value in self._entries(int(fingerprints[0])):
-                txn.put(key, value, db=db)
+            self._add_one(txn, db, int(fingerprints[0]))
             return
-        cursor = txn.cursor(db=db)
-        append = txn.stat(db)["entries"] == 0
         fingerprints = np.unique(fingerprints)
+        stored = self.count(txn, db)
+        written, total = 0, len(fingerprints) * len(self.layout.tables)
+        if not stored and len(fingerprints):
+            self._set_count(txn, db, len(fingerprints))  # appending, the first key comes first
+        cursor = txn.cursor(db)
         for number, table in enumerate(self.layout.tables):
-            permuted = np.sort(table.permute_many(fingerprints))
-            for start in range(0, len(permuted), _WRITE_CHUNK):
-                chunk = permuted[start : start + _WRITE_CHUNK]
-                keys = self.layout.keys(np.full(len(chunk), number, dtype=np.intp), chunk)
-                values = chunk.astype(">u8").view("V8").tolist()
-                read, added = cursor.putmulti(zip(keys, values, strict=True), append=append)
-                assert read == added, "appended out of order"
+            permuted = table.permute_many(fingerprints)
+            permuted.sort()
+            new = 0
+            for part in _whole_buckets(permuted, table.prefix_mask):
+                values = permuted[part]
+                written += len(values)
+                if stored:
+                    keys, _ = self._buckets(number, values)
+                    before = _joined_values([blob for _, blob in cursor.getmulti(keys)])
+                    values = np.unique(np.concatenate((before, values)))
+                    new += len(values) - len(before)
+                cursor.putmulti(zip(*self._buckets(number, values), strict=True), append=not stored)
+                if on_progress is not None:
+                    on_progress(written, total)
+        if stored:
+            self._set_count(txn, db, stored + new)
+
+    def _buckets(self, number: int, values: U64) -> tuple[list[bytes], list[bytes]]:
+        """Cut sorted permuted fingerprints of a table into buckets: keys, and what they hold."""
+        prefixes = values & self.layout.prefix_masks[number]
+        starts = np.flatnonzero(prefixes[1:] != prefixes[:-1]) + 1
+        starts = np.concatenate(([0], starts))
+        keys = self.layout.keys(np.full(len(starts), number, dtype=np.intp), prefixes[starts])
+        raw = values.astype(_VALUES, copy=False).tobytes()
+        edges = [*(starts * _VALUE_BYTES).tolist(), len(raw)]
+        return keys, [raw[start:end] for start, end in pairwise(edges)]
+
+    def _add_one(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> None:
+        for key, value in self._entries(fingerprint):
+            blob = txn.get(key, b"", db=db)
+            place, found = _find(blob, value)
+            if found:
+                return  # in all tables or in none
+            packed = value.to_bytes(_VALUE_BYTES, "little")
+            txn.put(key, blob[:place] + packed + blob[place:], db=db)
+        self._set_count(txn, db, self.count(txn, db) + 1)
 
     def remove(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> bool:
         """Delete *fingerprint*; False if it was not there."""
-        found = False
         for key, value in self._entries(fingerprint):
-            found = txn.delete(key, value, db=db) or found
-        return found
+            blob = txn.get(key, b"", db=db)
+            place, found = _find(blob, value)
+            if not found:
+                return False  # in all tables or in none
+            left = blob[:place] + blob[place + _VALUE_BYTES :]
+            if left:
+                txn.put(key, left, db=db)
+            else:
+                txn.delete(key, db=db)
+        self._set_count(txn, db, self.count(txn, db) - 1)
+        return True
 
     def contains(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> bool:
         """Say whether *fingerprint* itself is stored."""
         key, value = next(self._entries(fingerprint))
-        return txn.cursor(db=db).set_key_dup(key, value)
+        return _find(txn.get(key, b"", db=db), value)[1]
 
     def fingerprints(self, txn: lmdb.Transaction, db: Any) -> U64:
         """Return all stored fingerprints, uint64[n], in the order of the first table."""
-        cursor = txn.cursor(db=db)
-        cursor.first()
+        cursor = txn.cursor(db)
+        cursor.set_range(bytes(self.layout.key_bytes))
         first_table = takewhile(lambda entry: entry[0][0] == 0, cursor)
-        permuted = np.frombuffer(b"".join(value for _, value in first_table), dtype=">u8")
-        return self.layout.tables[0].restore_many(permuted.astype(np.uint64))
+        permuted = _joined_values([blob for _, blob in first_table])
+        return self.layout.tables[0].restore_many(permuted)
 
     def count(self, txn: lmdb.Transaction, db: Any) -> int:
         """Return the number of stored fingerprints."""
-        return txn.stat(db)["entries"] // len(self.layout.tables)
+        return int.from_bytes(txn.get(_COUNT_KEY, b"", db=db), "big")
+
+    def _set_count(self, txn: lmdb.Transaction, db: Any, count: int) -> None:
+        if count:
+            txn.put(_COUNT_KEY, count.to_bytes(8, "big"), db=db)
+        else:
+            txn.delete(_COUNT_KEY, db=db)
 
     def query(
         self, txn: lmdb.Transaction, db: Any, fingerprint: int
@@ -122,29 +189,37 @@ class PermutedTables:
 
         uint64[m] fingerprints and uint8[m] distances, ordered by distance, then fingerprint.
         """
-        own = [table.permute(fingerprint) for table in self.layout.tables]
-        permuted = np.array(own, dtype=">u8")
-        if self._few_probes:
-            shift, width = self._prefix_shift, self.layout.key_bytes - 1
-            keys = [
-                first_byte + (((own[number] ^ flips) & mask) >> shift).to_bytes(width, "big")
-                for number, first_byte, flips, mask in self._few_probes
-            ]
-        else:
-            keys = self.layout.keys(
-                self._probe_tables,
-                permuted.astype(np.uint64)[self._probe_tables] ^ self._probe_flips,
-            )
-        candidates = self._candidates(txn.cursor(db), keys)
-        numbers, values = candidates["table"], candidates["value"]
-        # The order of the bytes does not matter to XOR and to counting bits.
-        distances = np.bitwise_count(values ^ permuted.view(np.uint64)[numbers])
-        near = np.flatnonzero(distances <= self.k)
+        own = self.layout.permute_one(fingerprint)
+        buckets = txn.cursor(db).getmulti(self._keys(own))
+        if not buckets:
+            return _NOTHING[1:]
+        keys, blobs = zip(*buckets, strict=True)
+        values = np.frombuffer(b"".join(blobs), dtype=_VALUES)
+        numbers = [key[0] for key in keys]
+        sizes = [len(blob) // _VALUE_BYTES for blob in blobs]
+        differing = np.repeat(np.array([own[number] for number in numbers], dtype=np.uint64), sizes)
+        differing ^= values
+        distances = np.bitwise_count(differing)
+        near = (distances <= self.k).nonzero()[0]
         if not len(near):
             return _NOTHING[1:]
-        found = self.layout.restore(numbers[near].astype(np.intp), _swapped(values[near]))
+        near_buckets = np.searchsorted(np.cumsum(sizes), near, side="right")
+        found = self.layout.restore(np.array(numbers)[near_buckets], values[near])
         _, found, distances = _in_order(np.zeros_like(near), found, distances[near])
         return found, distances
+
+    def _keys(self, own: list[int]) -> Iterable[bytes]:
+        """Return the keys to probe for a fingerprint, given as permuted for each table."""
+        width, shift = self.layout.key_bytes, self._prefix_shift
+        if self._few_probes:
+            return [
+                (own[number] >> shift & mask ^ key).to_bytes(width, "big")
+                for number, mask, key in self._few_probes
+            ]
+        prefixes = np.array(own, dtype=np.uint64) >> np.uint64(shift) & self._prefix_masks
+        keys = (prefixes[self._probe_tables] ^ self._probe_keys).astype(">u8")
+        rows = keys.view(np.uint8).reshape(-1, 8)[:, 8 - width :]
+        return self._cut_keys.unpack(rows.tobytes())
 
     def query_many(self, txn: lmdb.Transaction, db: Any, fingerprints: U64) -> Pairs:
         """Look up uint64[n]: for each, every stored fingerprint within k, once.
@@ -166,47 +241,61 @@ class PermutedTables:
         stored = self.count(txn, db)
         for number, table in enumerate(self.layout.tables):
             own = table.permute_many(fingerprints)
-            mask = np.uint64(table.prefix_mask)
             flips = self._probe_flips[self._probe_tables == number]
-            probes = ((own ^ flips[:, np.newaxis]) & mask).ravel()
+            probes = ((own ^ flips[:, np.newaxis]) & np.uint64(table.prefix_mask)).ravel()
             order = np.argsort(probes)  # neighbours in the tree are read together
-            bucket = stored >> table.prefix_bits
-            step = max(1, _BATCH_PAIRS // (bucket + 1))
-            for start in range(0, len(probes), step):
-                chosen = order[start : start + step]
-                prefixes = probes[chosen]
-                rows = chosen % len(fingerprints)
-                unique = np.unique(prefixes)
-                keys = self.layout.keys(np.full(len(unique), number, dtype=np.intp), unique)
-                values = _swapped(self._candidates(cursor, keys)["value"])
-                buckets = values & mask
-                first = np.searchsorted(buckets, prefixes, side="left")
-                counts = np.searchsorted(buckets, prefixes, side="right") - first
+            probes, rows = probes[order], order % len(fingerprints)
+            unique, places = np.unique(probes, return_inverse=True)
+            step = max(1, _BATCH_VALUES // ((stored >> table.prefix_bits) + 1))
+            for start in range(0, len(unique), step):
+                keys = self.layout.keys(
+                    np.full(len(unique[start : start + step]), number, dtype=np.intp),
+                    unique[start : start + step],
+                )
+                blobs = dict(cursor.getmulti(keys))
+                buckets = [blobs.get(key, b"") for key in keys]
+                first, last = np.searchsorted(places, (start, start + step))
+                chosen = places[first:last] - start
+                sizes = np.fromiter(map(len, buckets), np.intp, len(buckets)) // _VALUE_BYTES
+                counts = sizes[chosen]
                 for part in _slices(counts, _BATCH_PAIRS):
-                    ends = np.cumsum(counts[part])
-                    pairs = np.arange(ends[-1])
-                    pairs += np.repeat(first[part] - ends + counts[part], counts[part])
-                    found = values[pairs]
-                    distances = np.bitwise_count(found ^ np.repeat(own[rows[part]], counts[part]))
-                    near = np.flatnonzero(distances <= self.k)
-                    near_rows = rows[part][np.searchsorted(ends, near, side="right")]
-                    yield near_rows, table.restore_many(found[near]), distances[near]
+                    here, those = counts[part], rows[first:last][part]
+                    values = _joined_values(map(buckets.__getitem__, chosen[part].tolist()))
+                    distances = np.bitwise_count(values ^ np.repeat(own[those], here))
+                    near = (distances <= self.k).nonzero()[0]
+                    near_rows = those[np.searchsorted(np.cumsum(here), near, side="right")]
+                    yield near_rows, table.restore_many(values[near]), distances[near]
 
-    def _candidates(self, cursor: lmdb.Cursor, keys: list[bytes]) -> npt.NDArray[np.void]:
-        """Return all entries under *keys*, in their order: fields table, prefix, value."""
-        found = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=_VALUE_BYTES, keyfixed=True)
-        return np.frombuffer(found, dtype=self._entry)
-
-    def _entries(self, fingerprint: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the (key, value) of *fingerprint* in each table."""
+    def _entries(self, fingerprint: int) -> Iterator[tuple[bytes, int]]:
+        """Yield the key and the permuted fingerprint of each table."""
         shift, width = self._prefix_shift, self.layout.key_bytes - 1
         for number, table in enumerate(self.layout.tables):
             permuted = table.permute(fingerprint)
             prefix = (permuted & table.prefix_mask) >> shift
-            yield (
-                number.to_bytes(1, "big") + prefix.to_bytes(width, "big"),
-                permuted.to_bytes(_VALUE_BYTES, "big"),
-            )
+            yield number.to_bytes(1, "big") + prefix.to_bytes(width, "big"), permuted
+
+
+def _find(blob: bytes, value: int) -> tuple[int, bool]:
+    """Return where in a bucket *value* stands or belongs, in bytes, and whether it is there."""
+    values = np.frombuffer(blob, dtype=_VALUES)
+    place = int(values.searchsorted(np.uint64(value)))
+    return place * _VALUE_BYTES, place < len(values) and int(values[place]) == value
+
+
+def _joined_values(blobs: Iterable[bytes]) -> U64:
+    return np.frombuffer(b"".join(blobs), dtype=_VALUES).astype(np.uint64, copy=False)
+
+
+def _whole_buckets(permuted: U64, prefix_mask: int) -> Iterator[slice]:
+    """Cut sorted permuted fingerprints into slices of about ``_WRITE_CHUNK``, at bucket borders."""
+    start = 0
+    while start < len(permuted):
+        stop = min(start + _WRITE_CHUNK, len(permuted))
+        if stop < len(permuted):
+            last = np.uint64(int(permuted[stop - 1]) | (1 << BITS) - 1 ^ prefix_mask)
+            stop = int(np.searchsorted(permuted, last, side="right"))
+        yield slice(start, stop)
+        start = stop
 
 
 def _joined(parts: Iterable[Pairs]) -> Pairs:
@@ -221,11 +310,6 @@ def _in_order(rows: Indices, found: U64, distances: npt.NDArray[np.uint8]) -> Pa
     once = np.ones(len(rows), dtype=np.bool_)
     once[1:] = (rows[1:] != rows[:-1]) | (found[1:] != found[:-1])
     return rows[once], found[once], distances[once]
-
-
-def _swapped(values: U64) -> U64:
-    """Turn uint64[n] into the byte order of the store, or back."""
-    return np.ascontiguousarray(values).view(">u8").astype(np.uint64)
 
 
 def _slices(counts: Indices, most: int) -> Iterator[slice]:

@@ -154,6 +154,17 @@ class Layout:
         """uint64[t]: the prefix bits of each table."""
         return np.array([table.prefix_mask for table in self.tables], dtype=np.uint64)
 
+    def permute_one(self, fingerprint: int) -> list[int]:
+        """Return *fingerprint* with its bits in the order of each table."""
+        twice = fingerprint << BITS | fingerprint
+        orders = []
+        for pieces in self._pieces:
+            permuted = 0
+            for rotation, mask in pieces:
+                permuted |= twice >> rotation & mask
+            orders.append(permuted)
+        return orders
+
     def permute(self, fingerprints: U64) -> U64:
         """uint64[n] -> uint64[t, n]: row i is in the bit order of table i."""
         return np.stack([table.permute_many(fingerprints) for table in self.tables])
@@ -166,6 +177,10 @@ class Layout:
             # Shifted by 64 bits, numpy's integers are 0.
             fingerprints |= values << rotation | values >> (np.uint64(BITS) - rotation)
         return fingerprints
+
+    @cached_property
+    def _pieces(self) -> list[tuple[tuple[int, int], ...]]:
+        return [table.pieces for table in self.tables]
 
     @cached_property
     def _piece_arrays(self) -> list[tuple[U64, U64]]:
