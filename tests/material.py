@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import html as html_module
+import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import threading

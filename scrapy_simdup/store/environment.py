@@ -357,6 +357,16 @@ class Environment:
                 shutil.rmtree(self.path, ignore_errors=True)
 
 
+def header_bytes(txn: lmdb.Transaction) -> bytes:
+    """Return the header as it is stored, cheaply, to see whether it has changed."""
+    return bytes(txn.get(_HEADER_KEY, b""))
+
+
+def update_header(txn: lmdb.Transaction, **values: Any) -> None:
+    """Set JSON-able header values in a transaction that changes what they describe."""
+    _write_header(txn, {**(_read_header(txn) or {}), **values})
+
+
 def _abort(txn: lmdb.Transaction | None) -> None:
     if txn is not None:
         txn.abort()  # does nothing where the commit itself has ended the transaction

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.environment import Environment
+from scrapy_simdup.store.layouts import CurrentTables, relayout
 from scrapy_simdup.store.permuted import Pairs, PermutedTables
-from scrapy_simdup.store.planner import plan
+from scrapy_simdup.store.planner import Plan, outgrown, plan
 from scrapy_simdup.store.tables import (
     MAX_PROBES,
     U64,
@@ -25,7 +26,7 @@ from scrapy_simdup.store.tables import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import lmdb
     from typing_extensions import Self
@@ -47,8 +48,8 @@ class FingerprintIndex:
 
     Every stored fingerprint within *max_distance* bits (0 to 16) of a query is found, none beyond.
     *expected* fingerprints decide the layout of the tables (:func:`scrapy_simdup.store.planner.plan`)
-    when the index is made; later it is as it is, and any other *max_distance* that it can serve
-    with ``MAX_PROBES`` probes a lookup may be asked of it. *map_size*: bytes of address space.
+    when the index is made; later it is as it is, until :meth:`relayout`, and any other *max_distance*
+    that it can serve with ``MAX_PROBES`` probes a lookup may be asked of it. *map_size*: bytes of address space.
 
     Every ``add``, ``add_many`` and ``remove`` is one durable transaction: all of it or nothing.
     Several processes may use an index at the same time; use it as a context manager, or close it.
@@ -71,43 +72,77 @@ class FingerprintIndex:
         try:
             self._db = self._env.database("tables")
             # What it was made with; if it is being made now, *planned*.
-            header = self._env.complete_header(layout=planned.to_dict())
-            self.layout = Layout.from_dict(header["layout"])
-            self._tables = self._permuted_tables()
+            self._env.complete_header(layout=planned.to_dict())
+            self._tables = CurrentTables(self._permuted_tables)
+            self._env.read(self._tables.of)
         except BaseException:
             self._env.close()
             raise
 
-    def _permuted_tables(self) -> PermutedTables:
-        probes = sum(self.layout.probe_counts(self.max_distance))
+    def _permuted_tables(self, header: Mapping[str, Any]) -> PermutedTables:
+        layout = Layout.from_dict(header["layout"])
+        probes = sum(layout.probe_counts(self.max_distance))
         if probes > MAX_PROBES:
             raise StoreError(
-                f"this index has {self.layout.describe()}; max_distance {self.max_distance} would "
+                f"this index has {layout.describe()}; max_distance {self.max_distance} would "
                 f"take {probes:,} probes a lookup, more than {MAX_PROBES:,}. Open it with a smaller "
                 "max_distance, and rebuild it for the larger one in another folder: "
                 "new.add_many(old.fingerprints())"
             )
-        return PermutedTables(self.layout, self.max_distance)
+        return PermutedTables(layout, self.max_distance)
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the tables, which :meth:`relayout` may change."""
+        return self._read(lambda txn: self._tables.of(txn).layout)
+
+    def outgrown(self) -> Plan | None:
+        """Return the plan of a layout that halves the time of a page, None if there is none."""
+        return self._read(
+            lambda txn: outgrown(
+                self._tables.of(txn).layout,
+                self.max_distance,
+                self._tables.of(txn).count(txn, self._db),
+            )
+        )
+
+    def relayout(
+        self, expected: int | None = None, on_progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Lay the tables out anew for *expected* fingerprints, by default for those stored.
+
+        One transaction, written in bulk: afterwards, or killed at any moment, the index is whole.
+        Other processes may go on using it. *on_progress(done, total)*, in entries of tables, must
+        not use the index. The file grows by the size of the new tables.
+        """
+        planned = plan(self.max_distance, expected or max(1, len(self)))
+        relayout(
+            self._env,
+            self._db,
+            planned.layout,
+            lambda txn: self._tables.of(txn).fingerprints(txn, self._db),
+            on_progress,
+        )
 
     def add(self, fingerprint: int) -> None:
         """Store one fingerprint; nothing changes if it is stored already."""
         value = np.array([_fingerprint(fingerprint)], dtype=np.uint64)
-        self._write(lambda txn: self._tables.add(txn, self._db, value))
+        self._write(lambda txn: self._tables.of(txn).add(txn, self._db, value))
 
     def add_many(self, fingerprints: npt.ArrayLike | Iterable[int]) -> None:
         """Store an integer array [n] or integers; sorted and written in one transaction."""
         values = _fingerprints(fingerprints)
-        self._write(lambda txn: self._tables.add(txn, self._db, values))
+        self._write(lambda txn: self._tables.of(txn).add(txn, self._db, values))
 
     def remove(self, fingerprint: int) -> bool:
         """Forget one fingerprint; False if it was not stored."""
         value = _fingerprint(fingerprint)
-        return self._write(lambda txn: self._tables.remove(txn, self._db, value))
+        return self._write(lambda txn: self._tables.of(txn).remove(txn, self._db, value))
 
     def query(self, fingerprint: int) -> list[Match]:
         """Return all stored fingerprints within ``max_distance``, nearest first, then smallest."""
         value = _fingerprint(fingerprint)
-        found, distances = self._read(lambda txn: self._tables.query(txn, self._db, value))
+        found, distances = self._read(lambda txn: self._tables.of(txn).query(txn, self._db, value))
         return [*map(Match, found.tolist(), distances.tolist())]
 
     def query_many(self, fingerprints: npt.ArrayLike | Iterable[int]) -> Pairs:
@@ -117,18 +152,18 @@ class FingerprintIndex:
         ordered by row, distance, fingerprint.
         """
         values = _fingerprints(fingerprints)
-        return self._read(lambda txn: self._tables.query_many(txn, self._db, values))
+        return self._read(lambda txn: self._tables.of(txn).query_many(txn, self._db, values))
 
     def fingerprints(self) -> U64:
         """Return all stored fingerprints, uint64[n], in no particular order."""
-        return self._read(lambda txn: self._tables.fingerprints(txn, self._db))
+        return self._read(lambda txn: self._tables.of(txn).fingerprints(txn, self._db))
 
     def __len__(self) -> int:
-        return self._read(lambda txn: self._tables.count(txn, self._db))
+        return self._read(lambda txn: self._tables.of(txn).count(txn, self._db))
 
     def __contains__(self, fingerprint: int) -> bool:
         value = _fingerprint(fingerprint)
-        return self._read(lambda txn: self._tables.contains(txn, self._db, value))
+        return self._read(lambda txn: self._tables.of(txn).contains(txn, self._db, value))
 
     def __bool__(self) -> bool:
         return True  # an empty index is an index

@@ -34,8 +34,9 @@ import numpy as np
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.hostmemory import HostMemory
+from scrapy_simdup.store.layouts import CurrentTables, relayout
 from scrapy_simdup.store.permuted import PermutedTables
-from scrapy_simdup.store.planner import plan
+from scrapy_simdup.store.planner import Plan, outgrown, plan
 from scrapy_simdup.store.records import (
     COMMON_PAGES,
     MAX_SAME_TEXT,
@@ -43,7 +44,7 @@ from scrapy_simdup.store.records import (
     Record,
     StoreInfo,
 )
-from scrapy_simdup.store.tables import Layout
+from scrapy_simdup.store.tables import U64, Layout
 from scrapy_simdup.work import GroupCommitter
 
 if TYPE_CHECKING:
@@ -108,24 +109,62 @@ class LmdbPageStore:
                 layout=layout.to_dict(), configuration=configuration
             )
         _check_configuration(environment.name, configuration, header["configuration"])
-        layout = _layout(environment.name, header)
+        self._max_distance = max_distance
+        self._tables = CurrentTables(self._permuted_tables)
+        environment.read(self._tables.of)
+        self._databases = _Databases(environment)
+
+    def _permuted_tables(self, header: Mapping[str, Any]) -> PermutedTables:
+        name = self._environment.name
+        layout = _layout(name, header)
         try:
-            self._tables = PermutedTables(layout, max_distance)
+            return PermutedTables(layout, self._max_distance)
         except ValueError as error:
             raise StoreError(
-                f"{environment.name} was laid out for a smaller max_distance than {max_distance} "
+                f"{name} was laid out for a smaller max_distance than {self._max_distance} "
                 f"({error}); use a smaller one, or another store"
             ) from error
-        self._databases = _Databases(environment)
 
     def _write(self, run: Callable[[PageTransaction], T]) -> T:
         def job(txn: lmdb.Transaction) -> T:
-            transaction = _LmdbTransaction(txn, self._databases, self._tables)
+            transaction = _LmdbTransaction(txn, self._databases, self._tables.of(txn))
             result = run(transaction)
             transaction.write_memories()
             return result
 
         return self._environment.write(job)
+
+    def outgrown(self) -> Plan | None:
+        """Return the plan of a layout that halves the time of a page, None if there is none."""
+
+        def job(txn: lmdb.Transaction) -> Plan | None:
+            tables = self._tables.of(txn)
+            stored = tables.count(txn, self._databases.tables)
+            return outgrown(tables.layout, self._max_distance, stored)
+
+        return self._environment.read(job)
+
+    def relayout(
+        self,
+        expected: int | None = None,
+        on_progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Lay the tables out anew for *expected* fingerprints, by default for those stored.
+
+        They are written in bulk, from what ``holders`` has, in one transaction: afterwards, or
+        killed at any moment, the store is whole. Other processes may go on using it, but wait where
+        they write. *on_progress(done, total)*, in entries of tables, must not use the store. The
+        file grows by the size of the new tables.
+        """
+        databases = self._databases
+        stored = self._environment.read(lambda txn: _distinct(txn, databases.holders))
+        relayout(
+            self._environment,
+            databases.tables,
+            plan(self._max_distance, expected or max(1, len(stored))).layout,
+            lambda txn: _distinct(txn, databases.holders),
+            on_progress,
+        )
 
     def transact(
         self, job: Callable[[PageTransaction], T], prepare: Callable[[], Any] | None = None
@@ -184,6 +223,13 @@ def _layout(name: str, header: Mapping[str, Any]) -> Layout:
         raise StoreError(
             f"{name} has a damaged header ({error}); restore a copy, or use another store"
         ) from error
+
+
+def _distinct(txn: lmdb.Transaction, holders: Any) -> U64:
+    """Return every fingerprint of a kept page once, uint64[n]."""
+    cursor = txn.cursor(holders)
+    keys = b"".join(cursor.iternext_nodup(keys=True, values=False))
+    return np.frombuffer(keys, dtype=">u8").astype(np.uint64)
 
 
 def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, str]) -> None:

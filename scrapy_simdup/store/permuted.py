@@ -82,8 +82,7 @@ class PermutedTables:
         # What few probes need, as Python integers.
         probes = zip(self._probe_tables.tolist(), self._probe_keys.tolist(), strict=True)
         self._few_probes = [
-            (number, masks[number], key)
-            for number, key in (probes if count <= _FEW_PROBES else ())
+            (number, masks[number], key) for number, key in (probes if count <= _FEW_PROBES else ())
         ]
 
     def add(
@@ -136,7 +135,7 @@ class PermutedTables:
 
     def _add_one(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> None:
         for key, value in self._entries(fingerprint):
-            blob = txn.get(key, b"", db=db)
+            blob = bytes(txn.get(key, b"", db=db))
             place, found = _find(blob, value)
             if found:
                 return  # in all tables or in none
@@ -147,7 +146,7 @@ class PermutedTables:
     def remove(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> bool:
         """Delete *fingerprint*; False if it was not there."""
         for key, value in self._entries(fingerprint):
-            blob = txn.get(key, b"", db=db)
+            blob = bytes(txn.get(key, b"", db=db))
             place, found = _find(blob, value)
             if not found:
                 return False  # in all tables or in none
@@ -162,7 +161,7 @@ class PermutedTables:
     def contains(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> bool:
         """Say whether *fingerprint* itself is stored."""
         key, value = next(self._entries(fingerprint))
-        return _find(txn.get(key, b"", db=db), value)[1]
+        return _find(bytes(txn.get(key, b"", db=db)), value)[1]
 
     def fingerprints(self, txn: lmdb.Transaction, db: Any) -> U64:
         """Return all stored fingerprints, uint64[n], in the order of the first table."""
@@ -260,7 +259,7 @@ class PermutedTables:
                 counts = sizes[chosen]
                 for part in _slices(counts, _BATCH_PAIRS):
                     here, those = counts[part], rows[first:last][part]
-                    values = _joined_values(map(buckets.__getitem__, chosen[part].tolist()))
+                    values = _joined_values([buckets[n] for n in chosen[part].tolist()])
                     distances = np.bitwise_count(values ^ np.repeat(own[those], here))
                     near = (distances <= self.k).nonzero()[0]
                     near_rows = those[np.searchsorted(np.cumsum(here), near, side="right")]
@@ -282,7 +281,7 @@ def _find(blob: bytes, value: int) -> tuple[int, bool]:
     return place * _VALUE_BYTES, place < len(values) and int(values[place]) == value
 
 
-def _joined_values(blobs: Iterable[bytes]) -> U64:
+def _joined_values(blobs: Iterable[bytes | memoryview]) -> U64:
     return np.frombuffer(b"".join(blobs), dtype=_VALUES)
 
 

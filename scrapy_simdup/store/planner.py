@@ -19,14 +19,13 @@ LAYOUTS = tuple(
     for name in ("2c1", "3c1", "4c1", "5c1", "6c1", "4c2", "5c2", "6c2", "6c3", "4c1/4c1")
 )
 
-# Fitted to lookups and inserts in these layouts with 100,000 and 1,000,000 random fingerprints, k = 0
-# to 10, warm page cache, on the 2-core machine of the README's figures. They need not be exact:
-# the layouts differ by factors.
-_LOOKUP_US = 30.0  # permuting, cursor, array operations
-_PROBE_US = 1.2  # descending the tree to one key
-_CANDIDATE_US = 0.02  # copying and comparing one stored fingerprint
-_INSERT_US = 10.0  # writing to one table, its share of the commit without fsync included
+# In µs, of benchmarks/planner.py, which also fits them: random fingerprints in a warm page cache, on
+# the machine of the README's figures. They need not be exact: the layouts differ by factors.
+_LOOKUP_US = (20.0, 0.6, 1.2, 0.0056)  # for lookup_terms
+_INSERT_US = (22.0, 0.028)  # for insert_terms
 _PAGE = 4096
+#: Inserted in random order, LMDB's pages are so full (measured); after a bulk load, nearly whole.
+_FILL = 0.66
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ def estimate(layout: Layout, k: int, expected: int) -> Plan:
         flips=layout.flips(k),
         probes=probes,
         candidates=candidates,
-        lookup_us=_LOOKUP_US + _PROBE_US * probes + _CANDIDATE_US * candidates,
-        insert_us=_INSERT_US * len(layout.tables),
+        lookup_us=_sum(_LOOKUP_US, lookup_terms(layout, k, expected)),
+        insert_us=_sum(_INSERT_US, insert_terms(layout, expected)),
         bytes_per_fingerprint=_bytes_per_fingerprint(layout, expected),
     )
 
@@ -107,24 +106,61 @@ def plan(k: int, expected: int) -> Plan:
     return estimates(k, int(expected))[0]
 
 
+def outgrown(layout: Layout, k: int, stored: int) -> Plan | None:
+    """Return the plan to lay out anew, or None if that does not pay.
+
+    It pays where the planner would choose another layout for what is stored now, with which a page
+    is expected to take half the time or less.
+    """
+    best = plan(k, max(1, stored))
+    now = estimate(layout, k, max(1, stored))
+    return best if now.page_us >= 2 * best.page_us else None
+
+
+def _sum(constants: tuple[float, ...], terms: tuple[float, ...]) -> float:
+    return sum(constant * term for constant, term in zip(constants, terms, strict=True))
+
+
+def lookup_terms(layout: Layout, k: int, expected: int) -> tuple[float, float, float, float]:
+    """What the time of a lookup is a sum of: once, keys probed, buckets read, candidates."""
+    probes = layout.probe_counts(k)
+    buckets = sum(
+        count * -math.expm1(-expected / 2.0**table.prefix_bits)
+        for table, count in zip(layout.tables, probes, strict=True)
+    )
+    return 1.0, float(sum(probes)), buckets, layout.candidates(k, expected)
+
+
+def insert_terms(layout: Layout, expected: int) -> tuple[float, float]:
+    """What the time of an insert is a sum of: tables, and fingerprints in the buckets rewritten."""
+    return (
+        float(len(layout.tables)),
+        sum(_bucket(expected, table.prefix_bits) for table in layout.tables),
+    )
+
+
+def _bucket(expected: int, prefix_bits: int) -> float:
+    """Return how many of so many random fingerprints are in a bucket that is not empty."""
+    prefixes = 2.0**prefix_bits
+    return expected / (prefixes * -math.expm1(-expected / prefixes))
+
+
 def _bytes_per_fingerprint(layout: Layout, expected: int) -> float:
     """Estimate LMDB's disk use a fingerprint, inserted in random order, as a crawl does.
 
-    A key has a node of 10 bytes and its own length. One value is kept in the node, several in a
-    page within the page, more than some 2 KB in a B-tree of their own, whose last page is half
-    empty. Random inserts leave pages 63 % full (measured); a bulk load takes a quarter less.
+    A bucket has a node of 10 bytes and its key. What it holds is in the node, too, up to some
+    2 KB; beyond, in whole pages of its own.
     """
-    fill = 0.63
     node = 10 + layout.key_bytes
     total = 0.0
     for table in layout.tables:
-        prefixes = 2.0**table.prefix_bits
-        values = expected / (prefixes * -math.expm1(-expected / prefixes))  # a key that is there
-        if node + 16 + 8 * values <= _PAGE / 2:
-            inner_header = 16 * -math.expm1(1 - values)
-            size = (node + inner_header + 8 * values) / fill
+        values = _bucket(expected, table.prefix_bits)
+        if node + 8 * values <= _PAGE / 2:
+            size = (node + 8 * values) / _FILL
         else:
-            size = (node + 48 + 8 * values) / fill + 0.85 * _PAGE
+            spread = math.sqrt(values)  # buckets differ, and pages are whole
+            pages = [math.ceil((16 + 8 * (values + z * spread)) / _PAGE) for z in (-1, 0, 1)]
+            size = (node + 8) / _FILL + _PAGE * sum(pages) / len(pages)
         total += size / values
     return total
 
