@@ -3,7 +3,10 @@
     python benchmarks/lookup.py [--fingerprints 1000000] [--rounds 5]
 
 Random 64-bit fingerprints; every round measures all rows in turn, so that a busy machine is busy
-for all of them. The peer is PyPI's ``simhash``, in memory, if it is installed.
+for all of them. The peers, all in memory and as far as they are installed, with the same pairs to
+find: ``faiss.IndexBinaryMultiHash`` with 4 tables of 16 bits, in one thread; gaoya's simhash index
+with 4 blocks, which makes fingerprints of texts only, so it gets words, and its hashing of one word
+is part of its figures; PyPI's ``simhash``, with fewer fingerprints, as it takes 1 GB a million.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ LOOKUPS = 500
 BATCH = 20_000
 BRUTE_FORCE_LOOKUPS = 20
 PEER_LOOKUPS = 200
+#: gaoya takes some 190 bytes a fingerprint, and minutes to load many.
+GAOYA_MOST = 2_000_000
 INSERTS = 320
 #: Pages that the store's thread finds waiting and commits together, when a crawl is busy.
 GROUP = 16
@@ -157,6 +162,67 @@ def load_peer(stored: Values) -> tuple[Any, Any, float, float | None]:
     return Simhash, index, len(stored) / seconds, ram
 
 
+class Faiss:
+    """Exact at k = 3 as it is, at k up to 11 with two bits flipped: the same pigeonholes as ours."""
+
+    def __init__(self, stored: Values) -> None:
+        import faiss  # type: ignore[import-not-found]
+
+        faiss.omp_set_num_threads(1)
+        self.name = f"faiss {faiss.__version__} IndexBinaryMultiHash, in memory"
+        self.index = faiss.IndexBinaryMultiHash(64, 4, 16)
+        before, start = resident_bytes(), time.perf_counter()
+        self.index.add(as_bytes(stored))
+        self.rate = len(stored) / (time.perf_counter() - start)
+        after = resident_bytes()
+        self.ram = (after - before) / len(stored) if before and after else None
+
+    def set_distance(self, k: int) -> None:
+        self.index.nflip = 0 if k <= 3 else 1 if k <= 7 else 2
+        self.radius = k + 1  # exclusive
+
+    def query(self, query: npt.NDArray[np.uint8]) -> Any:
+        return self.index.range_search(query, self.radius)
+
+    def check(self, stored: Values, k: int, rng: np.random.Generator) -> None:
+        wanted = stored[:500]
+        for distance in range(k + 2):
+            starts, _, found = self.query(as_bytes(near(wanted, distance, rng)))
+            rows = np.repeat(np.arange(len(wanted)), np.diff(starts.astype(np.int64)))
+            hits = int((rows == found).sum())
+            if hits != (len(wanted) if distance <= k else 0):
+                raise SystemExit(f"faiss finds {hits} at distance {distance}, k = {k}: unfair")
+
+
+def as_bytes(values: Values) -> npt.NDArray[np.uint8]:
+    return values.view(np.uint8).reshape(-1, 8)
+
+
+class Gaoya:
+    def __init__(self, count: int) -> None:
+        from gaoya.simhash import SimHashStringIndex  # type: ignore[import-not-found]
+
+        self.name = f"gaoya {version('gaoya')}, in memory"
+        self.index = SimHashStringIndex(hash_size=64, num_blocks=4, hamming_distance=3)
+        before, start = resident_bytes(), time.perf_counter()
+        for number in range(count):
+            self.index.insert_document(number, f"w{number}")
+        self.rate = count / (time.perf_counter() - start)
+        after = resident_bytes()
+        self.ram = (after - before) / count if before and after else None
+        self.query = self.index.query
+
+
+def installed(make: Callable[[], Any], name: str) -> Any:
+    """Return the peer, None (and say so) where it is not installed."""
+    progress(f"filling {name}")
+    try:
+        return make()
+    except ImportError:
+        print(f'no row for {name}: pip install "scrapy-simdup[bench]"')
+        return None
+
+
 def resident_bytes() -> int | None:
     try:
         pages = Path("/proc/self/statm").read_text().split()[1]
@@ -237,6 +303,11 @@ def run(folder: Path, count: int, peer_count: int, rounds: int) -> None:
     if peer_name:
         progress(f"filling {peer_name}")
         peer = load_peer(stored[:peer_count])
+    faiss = installed(lambda: Faiss(stored), "faiss")
+    gaoya = installed(lambda: Gaoya(count), "gaoya") if count <= GAOYA_MOST else None
+    for k in (3, 9) if faiss else ():
+        faiss.set_distance(k)
+        faiss.check(stored, k, rng)
     progress("filling the tables for single inserts")
     inserts = Inserts(folder / "inserts", stored, 3)
 
@@ -244,6 +315,7 @@ def run(folder: Path, count: int, peer_count: int, rounds: int) -> None:
         for k in (3, 9):
             progress(f"round {number + 1} of {rounds}: k = {k}")
             lookup, load, size = f"look-up, k = {k}", f"bulk load, k = {k}", f"size, k = {k}"
+            hit, together = f"{lookup}, that finds one", f"{lookup}, {BATCH:,} together"
             with loaded(folder / f"{number}-{k}", k, stored) as (index, rate, per_fingerprint):
                 if number == 0:
                     checked = check(index, stored, rng)
@@ -252,11 +324,21 @@ def run(folder: Path, count: int, peer_count: int, rounds: int) -> None:
                 queries = rng.integers(0, 2**64, LOOKUPS, dtype=np.uint64).tolist()
                 median_us(index.query, queries)  # warm
                 note(lookup, "scrapy-simdup, on disk", "µs", median_us(index.query, queries))
+                note(load, "scrapy-simdup, on disk", "/s", rate, more=True)
                 batch = rng.integers(0, 2**64, BATCH, dtype=np.uint64)
                 start = time.perf_counter()
                 index.query_many(batch)
                 each = (time.perf_counter() - start) / BATCH * 1e6
-                note(lookup, f"scrapy-simdup, {BATCH:,} together", "µs", each)
+                note(together, "scrapy-simdup, on disk", "µs", each)
+                duplicates = near(stored[:LOOKUPS], min(k, 3), rng)
+                note(
+                    hit, "scrapy-simdup, on disk", "µs", median_us(index.query, duplicates.tolist())
+                )
+                more = rng.integers(0, 2**64, count // 10, dtype=np.uint64)
+                start = time.perf_counter()
+                index.add_many(more)
+                second = len(more) / (time.perf_counter() - start)
+                note(load, "the same, 10 % more into the filled one", "/s", second, more=True)
             shutil.rmtree(folder / f"{number}-{k}")
 
             def scan(query: int, k: int = k) -> Values:
@@ -266,8 +348,30 @@ def run(folder: Path, count: int, peer_count: int, rounds: int) -> None:
 
             slow = median_us(scan, queries[:BRUTE_FORCE_LOOKUPS])
             note(lookup, "numpy, every fingerprint compared", "µs", slow)
-            note(load, "scrapy-simdup, on disk", "/s", rate, more=True)
             note(size, "scrapy-simdup, on disk", "B", per_fingerprint)
+            if faiss:
+                faiss.set_distance(k)
+                few = LOOKUPS if k == 3 else BRUTE_FORCE_LOOKUPS
+                asked = [as_bytes(np.array([query], dtype=np.uint64)) for query in queries[:few]]
+                median_us(faiss.query, asked)  # warm
+                note(lookup, faiss.name, "µs", median_us(faiss.query, asked))
+                asked = [as_bytes(duplicates[n : n + 1]) for n in range(few)]
+                note(hit, faiss.name, "µs", median_us(faiss.query, asked))
+                if k == 3:
+                    start = time.perf_counter()
+                    faiss.query(as_bytes(batch))
+                    each = (time.perf_counter() - start) / BATCH * 1e6
+                    note(together, faiss.name, "µs", each)
+                    note(load, faiss.name, "/s", faiss.rate, more=True)
+                    if faiss.ram:
+                        note(size, faiss.name, "B", faiss.ram)
+            if gaoya and k == 3:
+                words = [f"x{number}-{n}" for n in range(LOOKUPS)]
+                median_us(gaoya.query, words)  # warm
+                note(lookup, gaoya.name, "µs", median_us(gaoya.query, words))
+                note(load, gaoya.name, "/s", gaoya.rate, more=True)
+                if gaoya.ram:
+                    note(size, gaoya.name, "B", gaoya.ram)
             if peer and k == 3:
                 simhash, peer_index, peer_rate, peer_ram = peer
                 hashes = [simhash(query) for query in queries[:PEER_LOOKUPS]]

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Rows of the queries intp[m], found fingerprints uint64[m], distances uint8[m].
 Pairs: TypeAlias = tuple[Indices, U64, npt.NDArray[np.uint8]]
+#: Keys and what is under them; types are LMDB's, here it is bytes.
+Buckets: TypeAlias = "list[tuple[bytes | memoryview, bytes | memoryview]]"
 
 _VALUE_BYTES = 8
 _VALUES = np.dtype("<u8")
@@ -44,6 +46,9 @@ _NOTHING: Pairs = (
 
 #: Up to so many probes, Python integers make the keys faster than numpy does.
 _FEW_PROBES = 12
+#: So much of the buckets of a lookup is compared at once: it stays in the processor's cache, and in
+#: memory that need not be fetched from the system and zeroed, which took as long as all the rest.
+_LOOKUP_BYTES = 1 << 17
 #: What a step of a batch handles at once: keys; fingerprints in the buckets it reads; pairs of
 #: query and candidate. Some 30 MB in all, and the pairs stay in the processor's cache.
 _BATCH_KEYS = 1 << 18
@@ -189,20 +194,23 @@ class PermutedTables:
         uint64[m] fingerprints and uint8[m] distances, ordered by distance, then fingerprint.
         """
         own = self.layout.permute_one(fingerprint)
-        buckets = txn.cursor(db).getmulti(self._keys(own))
-        values = _joined_values([blob for _, blob in buckets])
-        # Beside every value the query in the order of its table. Repeated bytes cost least.
         packed = [value.to_bytes(_VALUE_BYTES, "little") for value in own]
-        beside = [packed[key[0]] * (len(blob) // _VALUE_BYTES) for key, blob in buckets]
-        distances = np.bitwise_count(values ^ np.frombuffer(b"".join(beside), dtype=_VALUES))
-        near = (distances <= self.k).nonzero()[0]
-        if not len(near):
+        parts = []
+        for buckets in _parts(txn.cursor(db).getmulti(self._keys(own))):
+            values = _joined_values([blob for _, blob in buckets])
+            # Beside every value the query in the order of its table. Repeated bytes cost least.
+            beside = [packed[key[0]] * (len(blob) // _VALUE_BYTES) for key, blob in buckets]
+            distances = np.bitwise_count(values ^ _joined_values(beside))
+            near = (distances <= self.k).nonzero()[0]
+            if len(near):
+                ends = np.cumsum([len(blob) // _VALUE_BYTES for _, blob in buckets])
+                numbers = np.array([key[0] for key, _ in buckets])
+                numbers = numbers[np.searchsorted(ends, near, side="right")]
+                parts.append((self.layout.restore(numbers, values[near]), distances[near]))
+        if not parts:
             return _NOTHING[1:]
-        ends = np.cumsum([len(blob) // _VALUE_BYTES for _, blob in buckets])
-        numbers = np.array([key[0] for key, _ in buckets])
-        numbers = numbers[np.searchsorted(ends, near, side="right")]
-        found = self.layout.restore(numbers, values[near])
-        _, found, distances = _in_order(np.zeros_like(near), found, distances[near])
+        found, distances = map(np.concatenate, zip(*parts, strict=True))
+        _, found, distances = _in_order(np.zeros(len(found), dtype=np.intp), found, distances)
         return found, distances
 
     def _keys(self, own: list[int]) -> Iterable[bytes]:
@@ -279,6 +287,14 @@ def _find(blob: bytes, value: int) -> tuple[int, bool]:
     values = np.frombuffer(blob, dtype=_VALUES)
     place = int(values.searchsorted(np.uint64(value)))
     return place * _VALUE_BYTES, place < len(values) and int(values[place]) == value
+
+
+def _parts(buckets: Buckets) -> Iterator[Buckets]:
+    """Cut a list of buckets into lists of about ``_LOOKUP_BYTES``."""
+    size = sum([len(blob) for _, blob in buckets])
+    step = max(1, len(buckets) * _LOOKUP_BYTES // max(1, size))
+    for start in range(0, len(buckets), step):
+        yield buckets[start : start + step]
 
 
 def _joined_values(blobs: Iterable[bytes | memoryview]) -> U64:

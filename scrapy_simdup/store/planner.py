@@ -21,8 +21,13 @@ LAYOUTS = tuple(
 
 # In µs, of benchmarks/planner.py, which also fits them: random fingerprints in a warm page cache, on
 # the machine of the README's figures. They need not be exact: the layouts differ by factors.
-_LOOKUP_US = (20.0, 0.6, 1.2, 0.0056)  # for lookup_terms
-_INSERT_US = (22.0, 0.028)  # for insert_terms
+_LOOKUP_US = (6.0, 8.5, 0.48, 1.0, 0.0045)  # for lookup_terms
+_INSERT_US = (24.0, 0.03)  # for insert_terms
+#: How many pages of a crawl are new; of the web, some 30 % are duplicates (paper, section 1).
+_NEW = 0.7
+#: What a byte on disk counts as, in µs a page: it is written, synced and cached. So of two layouts
+#: that take about the same time, the smaller one is chosen.
+_BYTE_US = 0.5
 _PAGE = 4096
 #: Inserted in random order, LMDB's pages are so full (measured); after a bulk load, nearly whole.
 _FILL = 0.66
@@ -47,8 +52,13 @@ class Plan:
 
     @property
     def page_us(self) -> float:
-        """Microseconds for the lookup and the insert of one new page."""
-        return self.lookup_us + self.insert_us
+        """Microseconds for a page of a crawl: all are looked up, some inserted."""
+        return self.lookup_us + _NEW * self.insert_us
+
+    @property
+    def cost(self) -> float:
+        """What plans are compared by: ``page_us``, and a little for the bytes."""
+        return self.page_us + _BYTE_US * self.bytes_per_fingerprint
 
     def reasoning(self) -> str:
         """Say in a few lines what was chosen, what it costs, and what else there was."""
@@ -90,13 +100,13 @@ def estimate(layout: Layout, k: int, expected: int) -> Plan:
 def estimates(k: int, expected: int) -> list[Plan]:
     """Return the estimates of all :data:`LAYOUTS` that keep to ``MAX_PROBES``, cheapest first."""
     plans = [estimate(layout, k, expected) for layout in LAYOUTS]
-    return sorted((p for p in plans if p.probes <= MAX_PROBES), key=lambda p: p.page_us)
+    return sorted((p for p in plans if p.probes <= MAX_PROBES), key=lambda p: p.cost)
 
 
 def plan(k: int, expected: int) -> Plan:
     """Choose the layout for distance *k* and *expected* stored fingerprints.
 
-    The one with the lowest ``page_us``, as every page of a crawl is looked up, and inserted if new.
+    The one with the lowest ``cost``: every page of a crawl is looked up, and inserted if new.
     ``ValueError`` if *k* is not from 0 to 16 or *expected* not from 1 to 2**40.
     """
     k = check_distance(k)
@@ -121,17 +131,21 @@ def _sum(constants: tuple[float, ...], terms: tuple[float, ...]) -> float:
     return sum(constant * term for constant, term in zip(constants, terms, strict=True))
 
 
-def lookup_terms(layout: Layout, k: int, expected: int) -> tuple[float, float, float, float]:
-    """What the time of a lookup is a sum of: once, keys probed, buckets read, candidates."""
+def lookup_terms(layout: Layout, k: int, expected: int) -> tuple[float, ...]:
+    """What the time of a lookup is a sum of: once, keys probed, buckets read, candidates.
+
+    Of the keys probed also the square root: the more there are, the more lie in the same page.
+    """
     probes = layout.probe_counts(k)
     buckets = sum(
         count * -math.expm1(-expected / 2.0**table.prefix_bits)
         for table, count in zip(layout.tables, probes, strict=True)
     )
-    return 1.0, float(sum(probes)), buckets, layout.candidates(k, expected)
+    keys = float(sum(probes))
+    return 1.0, math.sqrt(keys), keys, buckets, layout.candidates(k, expected)
 
 
-def insert_terms(layout: Layout, expected: int) -> tuple[float, float]:
+def insert_terms(layout: Layout, expected: int) -> tuple[float, ...]:
     """What the time of an insert is a sum of: tables, and fingerprints in the buckets rewritten."""
     return (
         float(len(layout.tables)),

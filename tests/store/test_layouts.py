@@ -168,7 +168,7 @@ class TestIndex:
             with FingerprintIndex(path, max_distance=1) as other:
                 other.relayout(1)
                 assert other.layout.name == "2c1"
-            with pytest.raises(StoreError, match="max_distance 9 would take .* probes"):
+            with pytest.raises(StoreError, match=r"max_distance 9 would take .* probes"):
                 index.query(1)
 
 
