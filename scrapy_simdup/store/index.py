@@ -142,8 +142,8 @@ class FingerprintIndex:
     def query(self, fingerprint: int) -> list[Match]:
         """Return all stored fingerprints within ``max_distance``, nearest first, then smallest."""
         value = _fingerprint(fingerprint)
-        found, distances = self._read(lambda txn: self._tables.of(txn).query(txn, self._db, value))
-        return [*map(Match, found.tolist(), distances.tolist())]
+        found = self._read(lambda txn: self._tables.of(txn).query(txn, self._db, value))
+        return [Match(fingerprint, distance) for distance, fingerprint in found]
 
     def query_many(self, fingerprints: npt.ArrayLike | Iterable[int]) -> Pairs:
         """Look up an integer array [n] or integers.

@@ -321,8 +321,8 @@ class _LmdbTransaction:
         found: set[int] = set()
         with self._txn.cursor(self._dbs.holders) as cursor:
             for simhash in set(simhashes):
-                fingerprints, _ = self._tables.query(self._txn, self._dbs.tables, simhash)
-                keys = [_pack(int(fingerprint)) for fingerprint in fingerprints]
+                near = self._tables.query(self._txn, self._dbs.tables, simhash)
+                keys = [_pack(fingerprint) for _, fingerprint in near]
                 if keys:
                     found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))
         return sorted(found)

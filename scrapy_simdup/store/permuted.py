@@ -17,7 +17,8 @@ was two thirds of a lookup, and bulk loads write them one by one.
 from __future__ import annotations
 
 import struct
-from itertools import pairwise, takewhile
+from bisect import bisect_right
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -46,6 +47,8 @@ _NOTHING: Pairs = (
 
 #: Up to so many probes, Python integers make the keys faster than numpy does.
 _FEW_PROBES = 12
+#: So many matches, from all tables, they also restore faster.
+_FEW_MATCHES = 24
 #: So much of the buckets of a lookup is compared at once: it stays in the processor's cache, and in
 #: memory that need not be fetched from the system and zeroed, which took as long as all the rest.
 _LOOKUP_BYTES = 1 << 17
@@ -54,6 +57,8 @@ _LOOKUP_BYTES = 1 << 17
 _BATCH_KEYS = 1 << 18
 _BATCH_VALUES = 1 << 21
 _BATCH_PAIRS = 1 << 16
+#: Up to so many times as many fingerprints as are added are written anew with them.
+_REWRITE = 16
 #: Fingerprints that a bulk load cuts into buckets at once.
 _WRITE_CHUNK = 1 << 20
 
@@ -104,8 +109,13 @@ class PermutedTables:
         if len(fingerprints) == 1:
             self._add_one(txn, db, int(fingerprints[0]))
             return
-        fingerprints = _sorted_once(fingerprints)
         stored = self.count(txn, db)
+        if stored < _REWRITE * len(fingerprints):
+            # Most buckets would be rewritten one by one, and pages that are full be split.
+            fingerprints = np.concatenate((self.fingerprints(txn, db), fingerprints))
+            txn.drop(db, delete=False)
+            stored = 0
+        fingerprints = _sorted_once(fingerprints)
         written, total = 0, len(fingerprints) * len(self.layout.tables)
         if not stored and len(fingerprints):
             self._set_count(txn, db, len(fingerprints))  # appending, the first key comes first
@@ -186,16 +196,11 @@ class PermutedTables:
         else:
             txn.delete(_COUNT_KEY, db=db)
 
-    def query(
-        self, txn: lmdb.Transaction, db: Any, fingerprint: int
-    ) -> tuple[U64, npt.NDArray[np.uint8]]:
-        """Return every stored fingerprint within k of *fingerprint*, once.
-
-        uint64[m] fingerprints and uint8[m] distances, ordered by distance, then fingerprint.
-        """
+    def query(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> list[tuple[int, int]]:
+        """Return (distance, fingerprint) of all stored within k of *fingerprint*, once, sorted."""
         own = self.layout.permute_one(fingerprint)
         packed = [value.to_bytes(_VALUE_BYTES, "little") for value in own]
-        parts = []
+        matches: set[tuple[int, int]] = set()
         for buckets in _parts(txn.cursor(db).getmulti(self._keys(own))):
             values = _joined_values([blob for _, blob in buckets])
             # Beside every value the query in the order of its table. Repeated bytes cost least.
@@ -203,15 +208,22 @@ class PermutedTables:
             distances = np.bitwise_count(values ^ _joined_values(beside))
             near = (distances <= self.k).nonzero()[0]
             if len(near):
-                ends = np.cumsum([len(blob) // _VALUE_BYTES for _, blob in buckets])
-                numbers = np.array([key[0] for key, _ in buckets])
-                numbers = numbers[np.searchsorted(ends, near, side="right")]
-                parts.append((self.layout.restore(numbers, values[near]), distances[near]))
-        if not parts:
-            return _NOTHING[1:]
-        found, distances = map(np.concatenate, zip(*parts, strict=True))
-        _, found, distances = _in_order(np.zeros(len(found), dtype=np.intp), found, distances)
-        return found, distances
+                ends = [*accumulate(len(blob) // _VALUE_BYTES for _, blob in buckets)]
+                numbers = [buckets[bisect_right(ends, place)][0][0] for place in near.tolist()]
+                found = self._restored(numbers, values[near])
+                matches.update(zip(distances[near].tolist(), found, strict=True))
+        return sorted(matches)
+
+    def _restored(self, numbers: list[int], permuted: U64) -> list[int]:
+        """Return the fingerprints of permuted ones of these tables."""
+        if len(numbers) > _FEW_MATCHES:
+            found: list[int] = self.layout.restore(np.array(numbers), permuted).tolist()
+            return found
+        tables = self.layout.tables
+        return [
+            tables[number].restore(value)
+            for number, value in zip(numbers, permuted.tolist(), strict=True)
+        ]
 
     def _keys(self, own: list[int]) -> Iterable[bytes]:
         """Return the keys to probe for a fingerprint, given as permuted for each table."""

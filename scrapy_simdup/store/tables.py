@@ -69,6 +69,14 @@ class Table:
             permuted |= twice >> rotation & mask
         return permuted
 
+    def restore(self, permuted: int) -> int:
+        """Return the fingerprint of *permuted*, the inverse of :meth:`permute`."""
+        fingerprint = 0
+        for rotation, mask in self.pieces:
+            value = permuted & mask
+            fingerprint |= (value << BITS | value) >> (BITS - rotation)
+        return fingerprint & _ALL
+
     def permute_many(self, fingerprints: U64) -> U64:
         """uint64[n] -> uint64[n], the same in this table's order."""
         permuted = np.zeros(len(fingerprints), dtype=np.uint64)

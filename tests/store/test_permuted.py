@@ -44,9 +44,7 @@ def brute_force(stored, query, k):
 
 
 def looked_up(tables, txn, db, query):
-    found, distances = tables.query(txn, db, query)
-    assert (found.dtype, distances.dtype) == (np.uint64, np.uint8)
-    return list(zip(distances.tolist(), found.tolist(), strict=True))
+    return tables.query(txn, db, query)
 
 
 def looked_up_together(tables, txn, db, queries):

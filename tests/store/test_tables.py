@@ -117,6 +117,7 @@ class TestPermutations:
         for number, table in enumerate(layout.tables):
             assert permuted[number].tolist() == [table.permute(value) for value in values]
             assert table.restore_many(permuted[number]).tolist() == values
+            assert [table.restore(value) for value in permuted[number].tolist()] == values
         numbers = np.repeat(np.arange(len(layout.tables)), len(values))
         restored = layout.restore(numbers, permuted.ravel())
         assert restored.tolist() == values * len(layout.tables)
