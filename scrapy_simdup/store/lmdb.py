@@ -321,7 +321,10 @@ class _LmdbTransaction:
         found: set[int] = set()
         with self._txn.cursor(self._dbs.holders) as cursor:
             for simhash in set(simhashes):
-                near = self._tables.query(self._txn, self._dbs.tables, simhash)
+                try:
+                    near = self._tables.query(self._txn, self._dbs.tables, simhash)
+                except ValueError as error:  # a bucket is not a number of whole fingerprints
+                    raise self._damaged("table of fingerprints", error) from error
                 keys = [_pack(fingerprint) for _, fingerprint in near]
                 if keys:
                     found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))

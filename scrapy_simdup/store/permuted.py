@@ -79,6 +79,8 @@ class PermutedTables:
                 f"layout {layout.name!r} would need {count:,} probes a lookup for distance {k}; "
                 f"allowed are {MAX_PROBES:,}"
             )
+        if layout.key_bytes > 8:
+            raise ValueError(f"layout {layout.name!r} has prefixes of more than 56 bits")
         self._probe_tables, self._probe_flips = layout.probes(self.k)
         # A key as a number: the prefix, and the number of the table above it.
         width = layout.key_bytes
@@ -106,11 +108,11 @@ class PermutedTables:
 
         *on_progress* is called with what is written so far, of all tables together, and the whole.
         """
-        if len(fingerprints) == 1:
+        if len(fingerprints) == 1 and on_progress is None:
             self._add_one(txn, db, int(fingerprints[0]))
             return
         stored = self.count(txn, db)
-        if stored < _REWRITE * len(fingerprints):
+        if 0 < stored < _REWRITE * len(fingerprints):
             # Most buckets would be rewritten one by one, and pages that are full be split.
             fingerprints = np.concatenate((self.fingerprints(txn, db), fingerprints))
             txn.drop(db, delete=False)

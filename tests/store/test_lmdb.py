@@ -161,6 +161,12 @@ class TestRecords:
             assert message.startswith(f"store '{store_path}' has a damaged record of page 1 (")
             assert message.endswith("); restore a copy, or use another store")
 
+    def test_of_which_the_tables_are_damaged_are_an_error_that_says_so(self, store, store_path):
+        put(store, record("a", 5))
+        overwrite(store, "tables", bytes(3), b"12345")
+        with pytest.raises(StoreError, match=r"has a damaged table of fingerprints \("):
+            do(store, "candidates", [5])
+
     def test_are_numbered_in_their_order(self, store):
         assert [put(store, record(name)) for name in "abc"] == [1, 2, 3]
 

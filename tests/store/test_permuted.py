@@ -203,6 +203,10 @@ class TestLookup:
         with pytest.raises(ValueError, match="'6c3' would need 62,168 probes a lookup"):
             PermutedTables(Layout.parse("6c3"), 8)
 
+    def test_refuses_keys_that_are_no_number(self):
+        with pytest.raises(ValueError, match="prefixes of more than 56 bits"):
+            PermutedTables(Layout.parse("64c63"), 0)
+
 
 class TestChanges:
     @each_layout
@@ -239,6 +243,37 @@ class TestChanges:
                 tables.add(txn, db, uint64(values))
                 assert tables.count(txn, db) == 3
                 assert sorted(tables.fingerprints(txn, db).tolist()) == [1, 2, 3]
+
+    @pytest.mark.parametrize("new", [10, 199, 3000])
+    def test_a_bulk_into_a_filled_one(self, store, new):
+        """Into the buckets that are there, or all of it anew; some are there already."""
+        env, db = store
+        _, stored = planted("filled", others=3000)
+        tables = PermutedTables(Layout.parse("4c1"), 3)
+        rng = random.Random(new)
+        more = [rng.getrandbits(64) for _ in range(new - 5)] + stored[:5]
+        with env.begin(write=True) as txn:
+            tables.add(txn, db, uint64(stored))
+            tables.add(txn, db, uint64(more))
+            everything_added = {*stored, *more}
+            assert tables.count(txn, db) == len(everything_added)
+            assert sorted(tables.fingerprints(txn, db).tolist()) == sorted(everything_added)
+            for query in more[:20]:
+                assert looked_up(tables, txn, db, query) == brute_force(
+                    [*everything_added], query, 3
+                )
+
+    def test_a_crowd_is_cut_and_found_whole(self, store, monkeypatch):
+        env, db = store
+        monkeypatch.setattr(module, "_WRITE_CHUNK", 7)
+        monkeypatch.setattr(module, "_LOOKUP_BYTES", 64)
+        _, stored = planted("cut", others=300)
+        stored += [1 << bit for bit in range(64)]
+        tables = PermutedTables(Layout.parse("5c1"), 7)
+        with env.begin(write=True) as txn:
+            tables.add(txn, db, uint64(stored))
+            for query in [0, *stored[:30]]:
+                assert looked_up(tables, txn, db, query) == brute_force(stored, query, 7)
 
     @each_layout
     def test_removing(self, store, layout):
