@@ -33,7 +33,10 @@ class SimdupCommand(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own convention
 
     def syntax(self) -> str:
-        return "stats | import FILE... [--out FILE]  [--store FOLDER] [--spider NAME] [--json]"
+        return (
+            "stats | import FILE... [--out FILE] | rebuild [--expected N]  "
+            "[--store FOLDER] [--spider NAME] [--json]"
+        )
 
     def short_desc(self) -> str:
         return "Look into a store of near-duplicate detection, or fill one from files"
@@ -50,17 +53,24 @@ class SimdupCommand(ScrapyCommand):
             "--out", metavar="FILE", help="import: write each verdict there; go on where it ends"
         )
 
+        group.add_argument(
+            "--expected",
+            metavar="N",
+            type=int,
+            help="rebuild: fingerprints to lay the tables out for (default: those stored)",
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
-            if args[:1] == ["stats"]:
+            if args[:1] in (["stats"], ["rebuild"]):
                 if args[1:]:
                     raise UsageError(f"unknown: {' '.join(args[1:])}")
-                self._stats(opts)
+                (self._stats if args == ["stats"] else self._rebuild)(opts)
             elif args[:1] == ["import"]:
                 self._import(args[1:], opts)
             else:
                 what = f"unknown: {' '.join(args)}" if args else "say what"
-                raise UsageError(f"{what}; there is: stats, import")
+                raise UsageError(f"{what}; there is: stats, import, rebuild")
         except SimdupError as error:
             print(f"scrapy simdup: {error}", file=sys.stderr)
             self.exitcode = 1
@@ -77,9 +87,14 @@ class SimdupCommand(ScrapyCommand):
             raise UsageError("say which files: import FILE...")
         store, config = self._store(opts), self._config()
         progress = _Progress(sys.stderr, sum(map(_size, files)))
+
+        def show(summary: Summary, read: int) -> None:
+            duplicates = summary.kinds["exact"] + summary.kinds["near"]
+            progress.show(read, f"{summary.pages:,} pages, {duplicates:,} duplicates")
+
         out = Path(opts.out) if opts.out else None
         with progress, Detector.from_config(store, config, crawl="import") as detector:
-            summary = import_files(detector, [*map(Path, files)], out, progress.show)
+            summary = import_files(detector, [*map(Path, files)], out, show)
         if summary.unreadable:
             print(
                 f"scrapy simdup: {summary.unreadable:,} lines are no pages, the first: "
@@ -87,6 +102,22 @@ class SimdupCommand(ScrapyCommand):
                 file=sys.stderr,
             )
         result = _imported(summary)
+        print(json.dumps(result) if opts.json else _table(result))
+
+    def _rebuild(self, opts: argparse.Namespace) -> None:
+        from scrapy_simdup.store.lmdb import rebuild
+
+        if opts.expected is not None and opts.expected < 1:
+            raise UsageError(f"--expected {opts.expected}: must be at least 1")
+        store, progress = self._store(opts), _Progress(sys.stderr, 0)
+        with progress:
+            before, after = rebuild(
+                store,
+                self._config().max_distance,
+                opts.expected,
+                lambda done, total: progress.show(done, f"{done:,} of {total:,} entries", total),
+            )
+        result = {"store": store, "layout_before": before, "layout": after}
         print(json.dumps(result) if opts.json else _table(result))
 
     def _config(self) -> Config:
@@ -174,11 +205,9 @@ class _Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, summary: Summary, read: int) -> None:
+    def show(self, done: int, text: str, total: int | None = None) -> None:
         if self._bar is not None:
-            duplicates = summary.kinds["exact"] + summary.kinds["near"]
-            text = f"{summary.pages:,} pages, {duplicates:,} duplicates"
-            self._bar.update(self._task, completed=read, description=text)
+            self._bar.update(self._task, completed=done, description=text, total=total)
 
 
 def _table(info: dict[str, Any]) -> str:

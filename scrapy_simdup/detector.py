@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simdup.analysis import Outcome
+    from scrapy_simdup.store.planner import Plan
     from scrapy_simdup.store.records import PageStore, StoreInfo
 
 _MAX_KEY = 64
@@ -117,6 +118,13 @@ class Detector:
     def info(self) -> StoreInfo:
         """Return what the store holds."""
         return self._store.info()
+
+    def outgrown(self) -> Plan | None:
+        """Return the layout in which a page would take half the time, if there is one by now.
+
+        The store's was chosen for ``expected_pages``; ``scrapy simdup rebuild`` chooses anew.
+        """
+        return self._store.outgrown()
 
     def load(self) -> None:
         """Import now what the first page would import, so that nothing waits for it later."""

@@ -99,6 +99,15 @@ class Session:
             extra={"spider": self.crawler.spider},
         )
 
+        if plan := self.detector.outgrown():
+            logger.warning(
+                "simdup: the tables of %(path)s were laid out for fewer pages; laid out anew "
+                "(scrapy simdup rebuild --store %(path)s, as %(layout)s) a page would take some "
+                "%(us)d µs, half of what it takes now, or less",
+                {"path": info.path, "layout": plan.layout.name, "us": plan.page_us},
+                extra={"spider": self.crawler.spider},
+            )
+
     async def judge(self, url: str, **arguments: Any) -> Verdict | None:
         """Return the verdict, counted; None if there is none because something failed.
 

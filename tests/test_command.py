@@ -10,7 +10,7 @@ import pytest
 from material import page, story
 from scrapy.cmdline import execute
 
-from scrapy_simdup import Detector, FingerprintIndex
+from scrapy_simdup import Detector, FingerprintIndex, StoreError
 
 ROOT = Path(__file__).parent.parent
 
@@ -109,6 +109,34 @@ class TestStats:
         assert (status, json.loads(output)["pages"]) == (0, 1)
 
 
+class TestRebuild:
+    def test_lays_the_tables_out_anew_and_keeps_what_is_stored(self, scrapy, store):
+        status, output, errors = scrapy(
+            "rebuild", "--store", store, "--expected", "100000000", "--json"
+        )
+        assert (status, errors) == (0, "")
+        shown = json.loads(output)
+        assert shown["layout"] != shown["layout_before"]
+        with Detector(store, max_distance=8) as detector:
+            assert detector.info().layout == shown["layout"]
+            copy = page("A tale", story(1), "newspaper") + " "
+            assert detector.check("https://example.org/copy", copy).is_duplicate
+
+    def test_serves_a_larger_distance_afterwards(self, scrapy, tmp_path):
+        with Detector(tmp_path / "pages", max_distance=0, expected_pages=10**11) as detector:
+            detector.check("https://example.org", text=story(1))
+        with pytest.raises(StoreError, match="laid out for a smaller max_distance"):
+            Detector(tmp_path / "pages", max_distance=11)
+        arguments = ["rebuild", "--store", "pages", "-s", "SIMDUP_MAX_DISTANCE=11"]
+        assert scrapy(*arguments)[0] == 0
+        Detector(tmp_path / "pages", max_distance=11).close()
+
+    def test_of_no_store_is_one_line(self, scrapy, tmp_path):
+        status, output, errors = scrapy("rebuild", "--store", "none")
+        assert (status, output, errors.count("\n")) == (1, "", 1)
+        assert scrapy("rebuild", "--store", "none", "--expected", "0")[0] == 2
+
+
 class TestFailures:
     def fails(self, result, status, message):
         found, output, errors = result
@@ -156,7 +184,7 @@ class TestFailures:
             (("stats", "wipe", "--store", "pages"), "unknown: wipe"),
             (("stats", "--stroe", "pages"), "unknown: --stroe pages"),
             (("stats", "--store", "pages", "-x"), "unknown: -x"),
-            ((), "say what; there is: stats, import"),
+            ((), "say what; there is: stats, import, rebuild"),
             (("stats",), "say which store: --store FOLDER, --spider NAME, or SIMDUP_STORE"),
         ],
     )

@@ -156,15 +156,7 @@ class LmdbPageStore:
         they write. *on_progress(done, total)*, in entries of tables, must not use the store. The
         file grows by the size of the new tables.
         """
-        databases = self._databases
-        stored = self._environment.read(lambda txn: _distinct(txn, databases.holders))
-        relayout(
-            self._environment,
-            databases.tables,
-            plan(self._max_distance, expected or max(1, len(stored))).layout,
-            lambda txn: _distinct(txn, databases.holders),
-            on_progress,
-        )
+        _relayout(self._environment, self._databases, self._max_distance, expected, on_progress)
 
     def transact(
         self, job: Callable[[PageTransaction], T], prepare: Callable[[], Any] | None = None
@@ -194,6 +186,44 @@ def read_info(path: str | os.PathLike[str]) -> StoreInfo:
         return _info(environment)
     finally:
         environment.close()
+
+
+def rebuild(
+    path: str | os.PathLike[str],
+    max_distance: int,
+    expected: int | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> tuple[str, str]:
+    """Lay out the tables of the store at *path* anew, for *max_distance* and *expected* fingerprints.
+
+    As :meth:`LmdbPageStore.relayout`, and also for a distance that the layout there cannot serve.
+    Returns the names of the layout before and after. StoreError where there is no store.
+    """
+    before = read_info(path).layout
+    environment = Environment.open(path, kind=KIND)
+    try:
+        _relayout(environment, _Databases(environment), max_distance, expected, on_progress)
+        return before, _layout(environment.name, environment.header()).name
+    finally:
+        environment.close()
+
+
+def _relayout(
+    environment: Environment,
+    databases: _Databases,
+    max_distance: int,
+    expected: int | None,
+    on_progress: Callable[[int, int], object] | None,
+) -> None:
+    stored = environment.read(lambda txn: _distinct(txn, databases.holders))
+    layout = plan(max_distance, expected or max(1, len(stored))).layout
+    relayout(
+        environment,
+        databases.tables,
+        layout,
+        lambda txn: _distinct(txn, databases.holders),
+        on_progress,
+    )
 
 
 def _info(environment: Environment) -> StoreInfo:

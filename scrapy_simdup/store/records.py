@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from scrapy_simdup.page.profile import View
+    from scrapy_simdup.store.planner import Plan
 
 T = TypeVar("T")
 
@@ -142,6 +143,9 @@ class PageStore(Protocol):
         """
 
     def info(self) -> StoreInfo: ...
+
+    def outgrown(self) -> Plan | None:
+        """Return the plan of a layout that halves the time of a page, None if there is none."""
 
     def close(self) -> None:
         """Finish what was asked for, then close. May be called again."""
