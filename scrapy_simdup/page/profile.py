@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simdup.page.features import compact, token_hashes
+from scrapy_simdup.page.sketch import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +99,7 @@ def block_hashes(blocks: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint32]
 
 def pack(hashes: npt.NDArray[np.uint32], limit: int) -> bytes:
     """The `limit` smallest of the distinct hashes, ascending, as little-endian bytes."""
-    return np.unique(hashes)[:limit].astype(_PACKED).tobytes()
+    return distinct(hashes)[:limit].astype(_PACKED).tobytes()
 
 
 def unpack(packed: bytes) -> npt.NDArray[np.uint32]:

@@ -234,7 +234,7 @@ class Profiler:
         short = [block for block in distinct if 0 < len(units[block]) < size]
         inside = sketch.shingle_hashes_inside(long)
         own = features.token_hashes(short, self._fingerprinter.seed)
-        return np.unique(np.concatenate((inside, own)))
+        return sketch.distinct(np.concatenate((inside, own)))
 
     def _beside(
         self,

@@ -25,13 +25,15 @@ text of far fewer than 512 shingles is sketched nearly completely, and then the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Integers = TypeVar("Integers", np.uint32, np.uint64)
 
 SHINGLE_SIZE = 8
 BINS = 512
@@ -63,8 +65,7 @@ def shingle_hashes(
     if count == 0:
         return np.empty(0, dtype=np.uint64)
     mixed = _windows(token_hashes, min(size, count))
-    mixed.sort()
-    return mixed[_first_of_each(mixed)]
+    return distinct(mixed)
 
 
 def shingle_hashes_inside(
@@ -80,8 +81,7 @@ def shingle_hashes_inside(
     mixed = _windows(np.concatenate(parts), size)
     part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     inside: npt.NDArray[np.uint64] = mixed[part_of[: len(mixed)] == part_of[size - 1 :]]
-    inside.sort()
-    return inside[_first_of_each(inside)]
+    return distinct(inside)
 
 
 def _windows(token_hashes: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.uint64]:
@@ -107,8 +107,17 @@ def _finalise(hashes: npt.NDArray[np.uint64]) -> None:
     hashes ^= hashes >> np.uint64(31)
 
 
+def distinct(values: npt.NDArray[Integers]) -> npt.NDArray[Integers]:
+    """The distinct ones of some integers, ascending: [n] → [m].
+
+    Several times as fast as `np.unique`, which looks them up in a hash table.
+    """
+    ordered = np.sort(values)
+    return ordered[_first_of_each(ordered)]
+
+
 def _first_of_each(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where a new value starts in an ordered array. Several times as fast as `np.unique`."""
+    """Where a new value starts in an ordered array."""
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simdup.page.sketch import distinct
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -77,7 +79,7 @@ class HostMemory:
         Where that makes more than *limit* counters, the smallest number that brings them down to it
         is subtracted from all, and those at zero are dropped.
         """
-        hashes = np.unique(hashes)
+        hashes = distinct(hashes)
         places, known = self._find(hashes)
         counts, seen = self._counts.copy(), places[known]
         counts[seen] += counts[seen] < MAX_COUNT

@@ -13,6 +13,7 @@ from scrapy_simdup.page.features import token_hashes
 from scrapy_simdup.page.sketch import (
     COARSE_BINS,
     containment,
+    distinct,
     resemblance,
     resemblance_many,
     shingle_hashes,
@@ -180,3 +181,11 @@ def test_shingles_inside_parts_are_those_of_every_part(parts: list[list[int]]) -
     arrays = [np.array(part, dtype=np.uint64) for part in parts]
     found = shingle_hashes_inside(arrays)
     assert found.tolist() == sorted({n for a in arrays for n in shingle_hashes(a).tolist()})
+
+
+@given(st.lists(st.integers(0, 50)))
+def test_distinct_is_unique(values: list[int]) -> None:
+    for kind in (np.uint32, np.uint64):
+        array = np.array(values, dtype=kind)
+        assert distinct(array).tolist() == sorted(set(values))
+        assert distinct(array).dtype == kind
