@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 #: Seconds that a worker outlives a task that nobody waits for any more.
 _GRACE = 10
+_NICE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Reply:
 def serve(connection: Connection) -> None:
     """Answer what comes through *connection*, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl, which ends us
+    _give_way()
     threading.Thread(target=_end_with_parent, args=(connection.fileno(),), daemon=True).start()
     message = connection.recv_bytes()
     try:
@@ -77,6 +80,18 @@ def serve(connection: Connection) -> None:
             _send(connection, reply)
         except OSError:
             return
+
+
+def _give_way() -> None:
+    """Leave the processor to the crawl's event loop when it has something to do.
+
+    Where Linux schedules by sessions (autogroup), and this process has its own, being nice to the
+    others of the session is nothing: the session must be nice. Measured with as many workers as
+    processors, the loop was up to 27 ms late (99th percentile), and 9 ms with this.
+    """
+    os.nice(_NICE)
+    with suppress(OSError), open("/proc/self/autogroup", "w") as autogroup:  # noqa: PTH123
+        autogroup.write(str(_NICE))
 
 
 def _end_with_parent(descriptor: int) -> None:

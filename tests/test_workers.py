@@ -169,6 +169,11 @@ class TestAWorker:
         assert workers.submit(("echo", 1)).result(SOON) == 1
         assert seen.names == ["memory"]
 
+    def test_gives_way_to_the_process_that_started_it(self, make_workers) -> None:
+        nice, autogroup = make_workers().submit(("priority", None)).result(SOON)
+        assert nice == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+        assert autogroup is None or autogroup.endswith(" nice 10\n")
+
     def test_hears_nothing_of_ctrl_c(self, make_workers) -> None:
         pid, session, on_interrupt = make_workers().submit(("session", None)).result(SOON)
         assert (session, on_interrupt) == (pid, signal.SIG_IGN)

@@ -39,6 +39,11 @@ def do_session(_: Any) -> tuple[int, int, Any]:
     return os.getpid(), os.getsid(0), signal.getsignal(signal.SIGINT)
 
 
+def do_priority(_: Any) -> tuple[int, str | None]:
+    autogroup = Path("/proc/self/autogroup")
+    return os.getpriority(os.PRIO_PROCESS, 0), autogroup.read_text() if autogroup.exists() else None
+
+
 def do_sleep(seconds: float) -> str:
     time.sleep(seconds)
     return "slept"
