@@ -47,7 +47,7 @@ def test_of_near_identical_pages_in_flight_together_exactly_one_passes(tmp_path:
 
 
 def test_the_event_loop_does_not_wait_for_us(tmp_path: Path) -> None:
-    """A generous limit: what it really is stands in benchmarks/loop_lag.py."""
+    """A generous limit: what it really is stands in benchmarks/crawling.py."""
     pages = {f"/{number}": heavy_article(200 + number, kilobytes=150) for number in range(60)}
     assert min(map(len, pages.values())) > 140_000
     settings = {
