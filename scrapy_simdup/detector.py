@@ -270,14 +270,16 @@ class Detector:
         def decided(future: Future[Verdict | None]) -> None:
             try:
                 found = future.result()
-                if found is not None:
-                    first.set_result(found)
-                else:
-                    self._analysts.submit(page.material).add_done_callback(analysed)
-            except RuntimeError:
-                first.set_exception(StoreError("the detector is closed"))
             except Exception as error:
                 first.set_exception(error)
+                return
+            if found is not None:
+                first.set_result(found)
+                return
+            try:
+                self._analysts.submit(page.material).add_done_callback(analysed)
+            except RuntimeError:
+                first.set_exception(StoreError("the detector is closed"))
 
         def analysed(future: Future[Outcome]) -> None:
             try:
