@@ -65,7 +65,7 @@ class Analysts:
                 outcome.set_result(Outcome(None, "timeout"))
             except (WorkerDiedError, MemoryError):
                 outcome.set_result(Outcome(None, "extraction_failed"))
-            except Exception as error:
+            except BaseException as error:
                 outcome.set_exception(error)
 
         by = self._on_thread if self._workers is None else self._workers.submit

@@ -161,7 +161,7 @@ def import_files(
                 yield page
 
     asked: list[str] = []  # the URLs of pages whose verdicts are to come
-    output = None if out is None else out.open("ab")
+    output = None if out is None else _opened(out)
     try:
         for verdict in detector.check_many(pages()):
             url = asked.pop(0)
@@ -178,6 +178,13 @@ def import_files(
         if output is not None:
             output.close()
     return summary
+
+
+def _opened(out: Path) -> IO[bytes]:
+    try:
+        return out.open("ab")
+    except OSError as error:
+        raise ImportFileError(f"{out} cannot be written ({error.strerror})") from error
 
 
 def _line(url: str, verdict: Verdict) -> dict[str, Any]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class SimdupCommand(ScrapyCommand):
     """The command; each subcommand is a method named ``_<subcommand>``.
 
-    Exit status: 0 done, 1 something could not be read or written, 2 the command line is wrong.
+    Exit status: 0 done, 1 something could not be read or written, 2 the command line is wrong, 130
+    broken off by Ctrl-C.
     """
 
     requires_crawler_process = False
@@ -74,6 +75,9 @@ class SimdupCommand(ScrapyCommand):
         except SimdupError as error:
             print(f"scrapy simdup: {error}", file=sys.stderr)
             self.exitcode = 1
+        except KeyboardInterrupt:
+            print("scrapy simdup: broken off; what was done is stored", file=sys.stderr)
+            self.exitcode = 130
 
     def _stats(self, opts: argparse.Namespace) -> None:
         info = _held(self._store(opts))

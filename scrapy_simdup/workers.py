@@ -44,7 +44,9 @@ _START_TIMEOUT = 60.0
 _END_TIMEOUT = 2.0
 _PAUSE = 60.0
 _BOOTSTRAP = (
-    "import pickle, sys\n"
+    "import sys\n"
+    "sys.path[:] = [path for path in sys.path if path]\n"  # not the current folder's pickle.py
+    "import pickle\n"
     "from multiprocessing.connection import Connection\n"
     "connection = Connection(int(sys.argv[1]))\n"
     "sys.path[:] = pickle.loads(connection.recv_bytes())\n"
@@ -62,7 +64,7 @@ class WorkerDiedError(Exception):
 
 
 class _Died(Exception):
-    """The worker died at this task."""
+    """The worker died, at a task or while it started."""
 
 
 class Workers(Generic[Task, Result]):
@@ -145,7 +147,17 @@ class Workers(Generic[Task, Result]):
                 process.end()
 
     def _run(self, job: _Job[Task, Result], process: _Process | None) -> _Process | None:
-        """Get *job* done, by *process* or a new one; return the process that is left."""
+        """Get *job* done, by *process* or a new one; return the process that is left.
+
+        Whatever happens, somebody waits for the future.
+        """
+        try:
+            return self._do(job, process)
+        except BaseException as error:
+            _finish(job.future, error=WorkerDiedError(f"{type(error).__name__}: {error}"))
+            return None
+
+    def _do(self, job: _Job[Task, Result], process: _Process | None) -> _Process | None:
         try:
             message = pickle.dumps(job.task, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:
@@ -178,7 +190,7 @@ class Workers(Generic[Task, Result]):
             process.kill()
             self._tell("timeout", f"worker {process.pid} was not done in time")
             raise
-        except (EOFError, OSError) as error:
+        except BaseException as error:  # it is gone, or its answer cannot be read
             self._tell("died", f"worker {process.pid} {process.how_it_ended()}")
             raise _Died from error
 
@@ -187,12 +199,13 @@ class Workers(Generic[Task, Result]):
             raise NoWorkerError("no worker could be started a moment ago")
         try:
             for _ in range(_STARTS - 1):
-                with suppress(EOFError, ConnectionError):  # killed while it started
+                with suppress(_Died):  # killed while it started
                     return _Process(self._setup)
             return _Process(self._setup)
-        except Exception as error:
+        except BaseException as error:  # the extractor's module may call sys.exit()
             self._none_until = time.monotonic() + _PAUSE
-            text = f"a worker does not start ({type(error).__name__}: {error})"
+            why = str(error) if isinstance(error, _Died) else f"{type(error).__name__}: {error}"
+            text = f"a worker does not start ({why})"
             self._tell("unavailable", text)
             raise NoWorkerError(text) from error
 
@@ -238,6 +251,8 @@ class _Process:
             reply = self._receive(_START_TIMEOUT)
             if reply.error is not None:
                 raise reply.error
+        except (EOFError, ConnectionError) as error:
+            raise _Died(f"it {self.how_it_ended()}") from error
         except BaseException:
             self.kill()
             raise

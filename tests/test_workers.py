@@ -102,6 +102,12 @@ class TestTasks:
         with pytest.raises(RuntimeError, match="cannot be pickled"):
             make_workers().submit(("unpicklable", None)).result(SOON)
 
+    def test_with_results_that_cannot_be_read_fail(self, make_workers) -> None:
+        workers = make_workers()
+        with pytest.raises(WorkerDiedError):
+            workers.submit(("unreadable", None)).result(SOON)
+        assert workers.submit(("echo", 1)).result(SOON) == 1
+
     def test_that_cannot_be_sent_fail(self, make_workers) -> None:
         with pytest.raises(NoWorkerError, match="cannot be pickled"):
             make_workers().submit(("echo", lambda: None)).result(SOON)
@@ -184,7 +190,10 @@ class TestAWorker:
 
 
 class TestNoWorker:
-    @pytest.mark.parametrize("make", [worker_tasks.make_that_fails, worker_tasks.make_that_dies])
+    @pytest.mark.parametrize(
+        "make",
+        [worker_tasks.make_that_fails, worker_tasks.make_that_dies, worker_tasks.make_that_leaves],
+    )
     def test_can_be_had_where_none_starts(self, make_workers, seen, make: Any) -> None:
         workers = make_workers(make=make)
         for _ in range(3):
@@ -197,6 +206,13 @@ class TestNoWorker:
         monkeypatch.setitem(sys.modules, "nowhere", worker_tasks)
         with pytest.raises(NoWorkerError, match="ModuleNotFoundError: No module named 'nowhere'"):
             make_workers(make=worker_tasks.make).submit(("echo", 1)).result(SOON)
+
+    def test_is_kept_from_starting_by_a_file_of_the_current_folder(
+        self, make_workers, tmp_path, monkeypatch
+    ) -> None:
+        (tmp_path / "pickle.py").write_text("raise RuntimeError('not this one')")
+        monkeypatch.chdir(tmp_path)
+        assert make_workers().submit(("echo", 1)).result(SOON) == 1
 
     def test_can_be_had_without_an_interpreter(self, make_workers, seen, monkeypatch) -> None:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")

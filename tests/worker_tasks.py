@@ -18,6 +18,17 @@ def make_that_fails() -> Any:
     raise LookupError("no such thing")
 
 
+def make_that_leaves() -> Any:
+    sys.exit(2)
+
+
+class Unreadable:
+    """Can be pickled, and not be unpickled."""
+
+    def __reduce__(self) -> Any:
+        return sys.exit, (3,)
+
+
 def make_that_dies() -> Any:
     os._exit(3)
 
@@ -86,6 +97,10 @@ def do_explode(_: Any) -> None:
 
 def do_unpicklable(_: Any) -> Any:
     return lambda: None
+
+
+def do_unreadable(_: Any) -> Any:
+    return Unreadable()
 
 
 def do_modules(_: Any) -> list[str]:
