@@ -20,21 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_simdup.detector import Detector
-    from scrapy_simdup.verdict import Verdict
 
 _FIELDS = ("url", "html", "text", "title")
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _GZIP = b"\x1f\x8b"
-_SHOWN = (
-    "kind",
-    "reason",
-    "duplicate_of",
-    "distance",
-    "resemblance",
-    "containment",
-    "rule",
-    "change",
-)
 
 
 class ImportFileError(SimdupError):
@@ -170,7 +159,7 @@ def import_files(
             if verdict.kind == "skipped":
                 summary.reasons[str(verdict.reason)] += 1
             if output is not None:
-                output.write(msgspec.json.encode(_line(url, verdict)) + b"\n")
+                output.write(msgspec.json.encode({"url": url, **verdict.as_dict()}) + b"\n")
                 output.flush()
             if on_progress is not None:
                 on_progress(summary, sum(source.read for source in sources))
@@ -185,11 +174,6 @@ def _opened(out: Path) -> IO[bytes]:
         return out.open("ab")
     except OSError as error:
         raise ImportFileError(f"{out} cannot be written ({error.strerror})") from error
-
-
-def _line(url: str, verdict: Verdict) -> dict[str, Any]:
-    values = {name: getattr(verdict, name) for name in _SHOWN}
-    return {"url": url, **{name: value for name, value in values.items() if value is not None}}
 
 
 def _whole_lines(path: Path) -> int:

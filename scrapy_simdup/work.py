@@ -195,9 +195,9 @@ class Analyst:
             try:
                 result = task.run()
             except BaseException as error:
-                _finish(task.future, error=error)
+                finish(task.future, error=error)
             else:
-                _finish(task.future, result=result)
+                finish(task.future, result=result)
             with self._changed:
                 worker.task = None
                 if self._worker is not worker:  # another one has taken its place
@@ -206,7 +206,7 @@ class Analyst:
     def _watch(self) -> None:
         while (stuck := self._next_stuck()) is not None:
             # Not under the lock: whoever waits for the answer may come with the next task.
-            _finish(stuck.future, error=TimeoutError(f"not done after {self._timeout:g} s"))
+            finish(stuck.future, error=TimeoutError(f"not done after {self._timeout:g} s"))
 
     def _next_stuck(self) -> _Task | None:
         """Wait for a task that is overdue, and replace its worker; None when all is done."""
@@ -223,7 +223,7 @@ class Analyst:
         return None
 
 
-def _finish(future: Future[Any], *, result: Any = None, error: BaseException | None = None) -> None:
+def finish(future: Future[Any], *, result: Any = None, error: BaseException | None = None) -> None:
     """Answer, unless the other thread was first."""
     try:
         if error is None:

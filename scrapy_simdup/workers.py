@@ -18,14 +18,15 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from scrapy_simdup.work import finish
 from scrapy_simdup.worker import Reply, Setup
 
 if TYPE_CHECKING:
@@ -154,14 +155,14 @@ class Workers(Generic[Task, Result]):
         try:
             return self._do(job, process)
         except BaseException as error:
-            _finish(job.future, error=WorkerDiedError(f"{type(error).__name__}: {error}"))
+            finish(job.future, error=WorkerDiedError(f"{type(error).__name__}: {error}"))
             return None
 
     def _do(self, job: _Job[Task, Result], process: _Process | None) -> _Process | None:
         try:
             message = pickle.dumps(job.task, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            _finish(job.future, error=NoWorkerError(f"the task cannot be pickled ({error})"))
+            finish(job.future, error=NoWorkerError(f"the task cannot be pickled ({error})"))
             return process
         try:
             try:
@@ -169,15 +170,15 @@ class Workers(Generic[Task, Result]):
             except _Died:
                 process, reply = self._ask(message, None)
         except (NoWorkerError, TimeoutError) as error:
-            _finish(job.future, error=error)
+            finish(job.future, error=error)
             return None
         except _Died:
-            _finish(job.future, error=WorkerDiedError("two workers died at this task"))
+            finish(job.future, error=WorkerDiedError("two workers died at this task"))
             return None
         if reply.is_full:
             self._tell("memory", f"worker {process.pid} had grown too large")
             process.end()
-        _finish(job.future, result=reply.result, error=reply.error)
+        finish(job.future, result=reply.result, error=reply.error)
         return None if reply.is_full else process
 
     def _ask(self, message: bytes, process: _Process | None) -> tuple[_Process, Reply]:
@@ -314,11 +315,3 @@ def available_processors() -> int:
 def _search_path() -> list[str]:
     """Where modules are found, a folder of our own script included. "" means the current one."""
     return [path or str(Path.cwd()) for path in sys.path if isinstance(path, str)]
-
-
-def _finish(future: Future[Any], *, result: Any = None, error: BaseException | None = None) -> None:
-    with suppress(InvalidStateError):
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
