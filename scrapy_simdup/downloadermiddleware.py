@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import TextResponse
 
 from scrapy_simdup.config import ACTIONS, Config
+from scrapy_simdup.downloads import Downloads
 from scrapy_simdup.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class SimdupDownloaderMiddleware:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._config = session.config
+        self._downloads = Downloads(session.crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -112,7 +114,8 @@ class SimdupDownloaderMiddleware:
             # Making text of it takes its time: not here, on the event loop.
             arguments["decode"] = text_of(response)
         arguments["text" if is_plain_text(response) else "html"] = response.body
-        return await self.session.judge(response.url, **arguments)
+        with self._downloads.go_on():
+            return await self.session.judge(response.url, **arguments)
 
     def _account(self, request: Request, response: Response, verdict: Verdict, action: str) -> str:
         """Log and count; return what is done: nothing is dropped that could not be logged."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from pathlib import Path
 
 
 def text(html: str) -> str | None:
@@ -36,6 +37,14 @@ def stuck(html: str) -> str | None:
 def slow(html: str) -> str | None:
     """Needs a while for each page, so that there is time to disturb it."""
     time.sleep(0.1)
+    return text(html)
+
+
+def patient(html: str) -> str | None:
+    """Waits until there is a file ``go`` in the current folder, though not for ever."""
+    end = time.monotonic() + 20
+    while not Path("go").exists() and time.monotonic() < end:
+        time.sleep(0.01)
     return text(html)
 
 

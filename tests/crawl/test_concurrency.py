@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,47 @@ def test_of_near_identical_pages_in_flight_together_exactly_one_passes(tmp_path:
         assert failure["verdict"]["duplicate_of"].partition("-")[0] == story_of
         assert failure["verdict"]["duplicate_of"] in result.paths
     assert len(result.records()) == 150
+    assert result.complaints == []
+
+
+def test_pages_that_wait_for_their_verdict_take_up_no_download(tmp_path: Path) -> None:
+    """Three at a time: while three are analysed three others come, and then no more."""
+    at_once, all_pages = 3, 12
+    second_three = threading.Barrier(at_once)
+    lock = threading.Lock()
+    running: set[int] = set()
+    most, seen_meanwhile = [0], [0]
+
+    def answering(number: int) -> Any:
+        def answer(visit: int) -> str:
+            with lock:
+                running.add(number)
+                most[0] = max(most[0], len(running))
+            if at_once <= number < 2 * at_once:
+                second_three.wait(timeout=15)
+            if number == 2 * at_once - 1:
+                time.sleep(0.3)  # for others that should not come
+                seen_meanwhile[0] = len(site.visits)
+                (tmp_path / "go").touch()
+            with lock:
+                running.discard(number)
+            return article(100 + number)
+
+        return answer
+
+    paths = {f"/{number}": answering(number) for number in range(all_pages)}
+    settings = {
+        "CONCURRENT_REQUESTS": at_once,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": all_pages,
+        "SIMDUP_EXTRACTOR": "crawl.extractors.patient",
+        "SIMDUP_TIMEOUT": 40,
+    }
+    with Site(paths) as site:
+        result = crawl(tmp_path, site, "Visitor", settings, visits=list(paths))
+    assert not second_three.broken
+    assert seen_meanwhile == [2 * at_once]
+    assert most == [at_once]
+    assert result.stat("unique") == all_pages
     assert result.complaints == []
 
 
