@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -445,6 +445,7 @@ def _view(profile: Profile, name: str) -> View:
     return view
 
 
+@lru_cache(maxsize=256)  # the page's own is asked for again and again
 def _host(url: str) -> str:
     try:
         parts = urlsplit(url)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simdup.page.profile import MAX_BLOCKS, unpack
+from scrapy_simdup.page.profile import MAX_BLOCKS, is_among, unpack
 
 if TYPE_CHECKING:
     from scrapy_simdup.page.measure import Comparison
@@ -75,7 +75,7 @@ def _split(composition: Composition, recurs: Mask, theirs: Hashes, tokens: int) 
     total = float(weight.sum())
     if not total:
         return _Split(0.0, 0.0, 0.0)
-    in_both = np.isin(composition.hashes, theirs)
+    in_both = is_among(composition.hashes, theirs)
     scale = tokens / total
     return _Split(
         common=float((weight * (in_both & recurs)).sum()) * scale,
@@ -94,4 +94,4 @@ def _not_here(theirs: Hashes, recurs: Mask, mine: Hashes, tokens: int) -> float:
         theirs, recurs = theirs[known], recurs[known]
     if not len(theirs):
         return 0.0
-    return float(np.mean(~np.isin(theirs, mine) & ~recurs)) * tokens
+    return float(np.mean(~is_among(theirs, mine) & ~recurs)) * tokens

@@ -118,9 +118,20 @@ def own_hashes(
     if limit in (len(mine), len(theirs)):  # larger ones are not remembered
         known = min(hashes[-1] for hashes in (mine, theirs) if len(hashes) == limit)
         mine, theirs = mine[mine <= known], theirs[theirs <= known]
-    both = np.intersect1d(mine, theirs, assume_unique=True)
-    return (
-        np.setdiff1d(mine, both, assume_unique=True),
-        np.setdiff1d(theirs, both, assume_unique=True),
-        len(both),
-    )
+    both = is_among(mine, theirs)
+    return mine[~both], theirs[~is_among(theirs, mine)], int(both.sum())
+
+
+def is_among(
+    hashes: npt.NDArray[np.uint32], ordered: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.bool_]:
+    """Which of uint32[n] are among *ordered*, ascending: bool[n].
+
+    As `np.isin`, which takes ten times as long for arrays as short as a profile's.
+    """
+    if not len(ordered):
+        return np.zeros(len(hashes), dtype=np.bool_)
+    places = np.searchsorted(ordered, hashes)
+    places[places == len(ordered)] = 0
+    found: npt.NDArray[np.bool_] = ordered[places] == hashes
+    return found

@@ -22,6 +22,7 @@ from scrapy_simdup.page.profile import (
     MAX_NUMBERS,
     PROSE,
     block_hashes,
+    is_among,
     own_hashes,
     upper_half,
 )
@@ -77,8 +78,8 @@ class Siblings:
         own = min(len(mine), len(theirs))
         if self._same_site and (self._names_differ or self._differ_in_plain_numbers):
             if not self._names_differ:
-                named = self._numbers_of_names()
-                own = min(np.isin(hashes, named, invert=True).sum() for hashes in (mine, theirs))
+                named = np.sort(self._numbers_of_names())
+                own = min((~is_among(hashes, named)).sum() for hashes in (mine, theirs))
             return bool(
                 own >= 1
                 or self._each_has(a.embeds, b.embeds, MAX_EMBEDS)
@@ -108,6 +109,8 @@ class Siblings:
         How often a word occurs counts: "4 x 50 mm, 50 pieces" is not "4 x 30 mm, 50 pieces". A
         heading that many pages of the host share names the site, not the page.
         """
+        if self._a.title == self._b.title:  # most often
+            return []
         pairs = [(_words(self._a.title), _words(self._b.title))]
         mine, theirs = self._own_headings(self._a), self._own_headings(self._b)
         if mine and theirs:

@@ -144,7 +144,19 @@ def resemblance(a: bytes, b: bytes) -> float:
     0.0 when both are sketches of nothing: that is no evidence that two texts are alike. Raises
     ValueError unless both have the same number of bytes, at least one.
     """
-    return float(resemblance_many(a, np.frombuffer(b, dtype=np.uint8).reshape(1, -1))[0])
+    if not a or len(a) != len(b):
+        raise ValueError(f"sketches of different sizes: {len(a)} and {len(b)} bytes")
+    # As `resemblance_many`, in whole numbers: for a single pair calls of numpy take fifteen times as
+    # long as the work.
+    own, other = int.from_bytes(a, "big"), int.from_bytes(b, "big")
+    ones = int.from_bytes(b"\x11" * len(a), "big")
+    filled_in_either = _count_filled_bins(own | other, ones)
+    filled_in_both = (
+        _count_filled_bins(own, ones) + _count_filled_bins(other, ones) - filled_in_either
+    )
+    same = filled_in_either - _count_filled_bins(own ^ other, ones)
+    true = (_VALUES * same - filled_in_both) / (_VALUES - 1)
+    return min(1.0, max(0.0, true / max(filled_in_either, 1)))
 
 
 def resemblance_many(a: bytes, others: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
@@ -165,6 +177,12 @@ def resemblance_many(a: bytes, others: npt.NDArray[np.uint8]) -> npt.NDArray[np.
     estimate = true / np.maximum(filled_in_either, 1)
     clipped: npt.NDArray[np.float64] = np.clip(estimate, 0.0, 1.0)
     return clipped
+
+
+def _count_filled_bins(sketch: int, ones: int) -> int:
+    """How many of the 4-bit digits of a number are not 0; *ones* has a 1 in each."""
+    sketch |= sketch >> 2
+    return ((sketch | sketch >> 1) & ones).bit_count()
 
 
 def _count_filled(sketches: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

@@ -101,10 +101,12 @@ def test_many_resemblances_are_those_of_each() -> None:
 
 
 def test_a_sketch_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"256 bytes and an array of \(1, 128\)"):
+    with pytest.raises(ValueError, match="256 and 128 bytes"):
         resemblance(bytes(256), bytes(128))
-    with pytest.raises(ValueError, match=r"128 bytes and an array of \(1, 256\)"):
+    with pytest.raises(ValueError, match="128 and 256 bytes"):
         resemblance(bytes(128), bytes(256))
+    with pytest.raises(ValueError, match=r"256 bytes and an array of \(1, 128\)"):
+        resemblance_many(bytes(256), np.zeros((1, 128), dtype=np.uint8))
     with pytest.raises(ValueError, match="0 bytes"):
         resemblance(b"", b"")
 
