@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from scrapy_simdup.page import features, simhash, sketch
@@ -135,52 +134,47 @@ class Fingerprinter:
         """The hashes of the units of every block, in order; the blocks are normalised.
 
         *japanese* says whether their page is. Short blocks recur on the pages of a site: those of
-        the last pages are remembered.
+        the last pages that are slow to cut, being not ASCII, are remembered.
         """
-        return self._hashes(blocks, japanese, self._tokenizer.units_by_block, self._known_units)
+        return self._hashes(blocks, japanese, self._tokenizer.cut_units, self._known_units)
 
     def token_hashes(
         self, blocks: Sequence[str], units: Sequence[Hashes], *, japanese: bool
     ) -> list[Hashes]:
         """The same of their tokens, given the hashes of their units: most blocks have no others."""
         found = list(units)
-        han = [
-            n
-            for n, block in enumerate(blocks)
-            if self._tokenizer.cuts_into_words(block, japanese=japanese)
-        ]
-        tokens = self._hashes(
-            [blocks[n] for n in han], japanese, self._tokenizer.tokens_by_block, self._known_tokens
-        )
-        for n, own in zip(han, tokens, strict=True):
-            found[n] = own
+        han = self._tokenizer.cuts_into_words(blocks, japanese=japanese)
+        if han:
+            tokens = self._hashes(
+                [blocks[n] for n in han], japanese, self._tokenizer.cut_tokens, self._known_tokens
+            )
+            for n, own in zip(han, tokens, strict=True):
+                found[n] = own
         return found
 
     def _hashes(
         self,
         blocks: Sequence[str],
         japanese: bool,
-        cut: Callable[..., list[list[str]]],
+        cut: Callable[..., features.Cut],
         known: dict[tuple[str, bool], Hashes],
     ) -> list[Hashes]:
-        found = {
-            block: hashes
-            for block in blocks
-            if (hashes := known.get((block, japanese))) is not None
-        }
-        new = [block for block in dict.fromkeys(blocks) if block not in found]
-        pieces = cut(new, japanese=japanese)
-        hashes = self._memo.hashes(list(chain.from_iterable(pieces)))
+        found = [None if block.isascii() else known.get((block, japanese)) for block in blocks]
+        new = [block for block, hashes in zip(blocks, found, strict=True) if hashes is None]
+        tokens, ends = cut(new, japanese=japanese)
+        hashes = self._memo.hashes_of(tokens)
         if len(known) + len(new) > _MAX_KNOWN:
             known.clear()
         start = 0
-        for block, own in zip(new, pieces, strict=True):
-            end = start + len(own)
-            found[block] = hashes[start:end]
-            if len(block) <= _MAX_KNOWN_BLOCK and len(new) <= _MAX_KNOWN:
-                known[block, japanese] = hashes[start:end].copy()  # not a view of the whole page
+        parts = []
+        for block, end in zip(new, ends.tolist(), strict=True):
+            own = hashes[start:end]
+            parts.append(own)
+            if len(block) <= _MAX_KNOWN_BLOCK and not block.isascii() and len(new) <= _MAX_KNOWN:
+                known[block, japanese] = own.copy()  # not a view of the whole page
             start = end
-        return [found[block] for block in blocks]
+        rest = iter(parts)
+        return [next(rest) if own is None else own for own in found]
 
     def fingerprint_hashes(self, tokens: Hashes, units: Hashes) -> Fingerprint | None:
         """As `fingerprint`, of the hashes of a text's tokens and units, in order."""
