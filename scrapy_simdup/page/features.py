@@ -23,6 +23,7 @@ import regex
 import xxhash
 
 from scrapy_simdup.errors import ConfigError
+from scrapy_simdup.page.sketch import first_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +49,10 @@ _INVISIBLE = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _ASCII = bytes(range(128))
+_CONTROLS = bytes(code for code in _ASCII if _INVISIBLE.match(chr(code)))
+_SMALL_LETTERS = bytes(
+    0x20 if code < 128 and chr(code).isspace() else code for code in range(256)
+).lower()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BOUNDARY = "\ue000"
 _NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
@@ -62,9 +67,11 @@ def normalise(text: str) -> str:
     Chinese or Japanese characters goes altogether: there it only stems from line breaks in markup.
     Surrogate pairs become the character they encode, lone surrogates U+FFFD. Idempotent.
     """
-    text = " ".join(text.split())
     if text.isascii():
-        return (text if text.isprintable() else _without_invisible(text)).lower()
+        # In UTF-8, since bytes are translated without a look at each.
+        plain = text.encode().translate(_SMALL_LETTERS, _CONTROLS).decode()
+        return " ".join(plain.split()) if "  " in plain else plain.strip()
+    text = " ".join(text.split())
     rare = _without_ascii(text)
     if not text.isprintable() or _INVISIBLE.search(rare):
         text = _without_invisible(text)
@@ -409,11 +416,13 @@ def _cut_at_signs(blocks: Sequence[str], rare: str) -> Cut:
     parted = _parted(text)
     for sign in signs:
         parted = parted.replace(sign.encode("utf-8", "surrogatepass"), b" ")
+    tokens = parted.split()
+    if len(blocks) == 1:
+        return Cut(tokens, np.array([len(tokens)]))
     octets = np.frombuffer(parted, dtype=np.uint8)
     starts = octets > _SPACE
     starts[1:] &= octets[:-1] <= _SPACE
     ends = np.searchsorted(np.flatnonzero(starts), np.flatnonzero(octets == _NEWLINE))
-    tokens = parted.split()
     return Cut(tokens, np.append(ends, len(tokens))[: len(blocks)])
 
 
@@ -518,8 +527,9 @@ def term_frequencies(
     hashes: npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """The distinct hashes of uint64[n] token hashes, ascending, and how often each occurs."""
-    distinct, counts = np.unique(hashes, return_counts=True)
-    return distinct, counts.astype(np.int64)
+    ordered = np.sort(hashes)
+    starts = np.flatnonzero(first_of_each(ordered))
+    return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int64, copy=False)
 
 
 def weigh(counts: npt.NDArray[np.int64], weights: str = "sqrt") -> npt.NDArray[np.float64]:

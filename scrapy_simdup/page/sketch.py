@@ -44,7 +44,7 @@ RULES = "1"
 """Changes whenever the same tokens give another sketch."""
 
 _VALUES = 15
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD = 0x9E3779B97F4A7C15
 
 # How many of a byte's two bins are filled.
 _FILLED = np.array([(octet >> 4 > 0) + (octet & 15 > 0) for octet in range(256)], dtype=np.uint8)
@@ -85,14 +85,24 @@ def shingle_hashes_inside(
 
 
 def _windows(token_hashes: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.uint64]:
-    """The hash of every run of `size` tokens, in order."""
-    windows = len(token_hashes) - size + 1
-    mixed = np.full(windows, size, dtype=np.uint64)
-    for offset in range(size):
-        mixed *= _ODD
-        mixed += token_hashes[offset : offset + windows]
+    """The hash of every run of `size` tokens, in order.
+
+    It is a polynomial in `_ODD`, for a run of 2n tokens made of those for its two halves.
+    """
+    runs, length = token_hashes, 1
+    for bit in f"{size:b}"[1:]:
+        runs = runs[:-length] * _power(length) + runs[length:]
+        length *= 2
+        if bit == "1":
+            runs = runs[:-1] * _power(1) + token_hashes[length:]
+            length += 1
+    mixed = runs + np.uint64(size * int(_power(size)) % 2**64)
     _finalise(mixed)
     return mixed
+
+
+def _power(exponent: int) -> np.uint64:
+    return np.uint64(pow(_ODD, exponent, 2**64))
 
 
 def _finalise(hashes: npt.NDArray[np.uint64]) -> None:
@@ -113,12 +123,13 @@ def distinct(values: npt.NDArray[Integers]) -> npt.NDArray[Integers]:
     Several times as fast as `np.unique`, which looks them up in a hash table.
     """
     ordered = np.sort(values)
-    return ordered[_first_of_each(ordered)]
+    return ordered[first_of_each(ordered)]
 
 
-def _first_of_each(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def first_of_each(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Where a new value starts in an ordered array."""
-    first = np.ones(len(ordered), dtype=np.bool_)
+    first = np.empty(len(ordered), dtype=np.bool_)
+    first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first
 
@@ -129,12 +140,14 @@ def sketch(shingle_hashes: npt.NDArray[np.uint64], bins: int = BINS) -> bytes:
     `bins` is a power of 2, at least 2. Two bins a byte, so 256 bytes for 512: bin 2i in the upper
     half of byte i, bin 2i + 1 in the lower.
     """
-    ordered = np.sort(shingle_hashes)
-    places = (ordered >> np.uint64(65 - bins.bit_length())).astype(np.intp)
-    smallest = _first_of_each(places)
+    ordered = shingle_hashes
+    if (ordered[1:] < ordered[:-1]).any():
+        ordered = np.sort(ordered)
+    shift = np.uint64(65 - bins.bit_length())
+    smallest = ordered[first_of_each(ordered >> shift)]
     values = np.zeros(bins, dtype=np.uint8)
     # The smallest hash of a bin is small in its upper bits; its remainder is still uniform.
-    values[places[smallest]] = ordered[smallest] % np.uint64(_VALUES) + np.uint64(1)
+    values[(smallest >> shift).astype(np.intp)] = smallest % np.uint64(_VALUES) + np.uint64(1)
     return (values[0::2] << 4 | values[1::2]).tobytes()
 
 
