@@ -125,6 +125,8 @@ def compact(normalised: str) -> str:
 
 def _without_ascii(text: str) -> str:
     # What is rare in most pages decides which path a page takes, and is quick to search.
+    if text.isascii():
+        return ""
     rare = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     return rare.decode("utf-8", "surrogatepass")
 
@@ -529,7 +531,10 @@ def term_frequencies(
     """The distinct hashes of uint64[n] token hashes, ascending, and how often each occurs."""
     ordered = np.sort(hashes)
     starts = np.flatnonzero(first_of_each(ordered))
-    return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int64, copy=False)
+    counts = np.empty(len(starts), dtype=np.int64)
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1])
+    counts[-1:] = len(ordered) - starts[-1:]
+    return ordered[starts], counts
 
 
 def weigh(counts: npt.NDArray[np.int64], weights: str = "sqrt") -> npt.NDArray[np.float64]:

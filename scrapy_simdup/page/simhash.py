@@ -15,8 +15,6 @@ RULES = "1"
 _SCALE = 1 << 16
 # Sums of integers below 2**53 are exact in float64, in whatever order BLAS adds them.
 _EXACT = float(1 << 53)
-_PLACES = 256 * np.arange(8)
-_OCTETS = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1).astype(np.float64)
 
 
 def simhash(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> int:
@@ -40,10 +38,9 @@ def simhash(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) ->
     total = float(np.abs(scaled).sum())
     if not total < _EXACT:  # also true of NaN
         raise ValueError(f"weights must be finite and sum up to less than 2**37, got {weights!r}")
-    # The weight of every value of every octet, most significant first, and what bits it has.
-    octets = hashes.astype(">u8").view(np.uint8).reshape(-1, 8) + _PLACES
-    of_octets = np.bincount(octets.ravel(), weights=np.repeat(scaled, 8), minlength=8 * 256)
-    ones = (of_octets.reshape(8, 256) @ _OCTETS).ravel()
+    octets = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(octets, axis=1)  # uint8[n, 64], most significant bit first
+    ones = scaled @ bits.astype(np.float64)
     return int.from_bytes(np.packbits(2.0 * ones > scaled.sum()).tobytes(), "big")
 
 

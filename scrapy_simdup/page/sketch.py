@@ -25,6 +25,7 @@ text of far fewer than 512 shingles is sketched nearly completely, and then the 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -45,6 +46,8 @@ RULES = "1"
 
 _VALUES = 15
 _ODD = 0x9E3779B97F4A7C15
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 # How many of a byte's two bins are filled.
 _FILLED = np.array([(octet >> 4 > 0) + (octet & 15 > 0) for octet in range(256)], dtype=np.uint8)
@@ -101,6 +104,7 @@ def _windows(token_hashes: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.
     return mixed
 
 
+@functools.cache
 def _power(exponent: int) -> np.uint64:
     return np.uint64(pow(_ODD, exponent, 2**64))
 
@@ -110,11 +114,12 @@ def _finalise(hashes: npt.NDArray[np.uint64]) -> None:
 
     The polynomial above leaves the low bits of neighbouring shingles related.
     """
-    hashes ^= hashes >> np.uint64(30)
-    hashes *= np.uint64(0xBF58476D1CE4E5B9)
-    hashes ^= hashes >> np.uint64(27)
-    hashes *= np.uint64(0x94D049BB133111EB)
-    hashes ^= hashes >> np.uint64(31)
+    shifted = hashes >> _SHIFTS[0]
+    hashes ^= shifted
+    hashes *= _FACTORS[0]
+    hashes ^= np.right_shift(hashes, _SHIFTS[1], out=shifted)
+    hashes *= _FACTORS[1]
+    hashes ^= np.right_shift(hashes, _SHIFTS[2], out=shifted)
 
 
 def distinct(values: npt.NDArray[Integers]) -> npt.NDArray[Integers]:
