@@ -486,15 +486,9 @@ def token_hashes(tokens: Sequence[str], seed: int = 0) -> npt.NDArray[np.uint64]
     """The 64-bit hash of every token, in order: uint64[n].
 
     xxh3-64 of the token's UTF-8 bytes, keyed by `seed` (0 … 2**64 - 1): without knowing it nobody
-    can craft a page with the fingerprint of another. Each distinct token is hashed once.
+    can craft a page with the fingerprint of another.
     """
-    distinct = set(tokens)
-    digest = xxhash.xxh3_64_intdigest
-    try:
-        hashes = {token: digest(token.encode(), seed) for token in distinct}
-    except UnicodeEncodeError:  # a lone surrogate; `normalise` leaves none
-        hashes = {token: digest(token.encode("utf-8", "surrogatepass"), seed) for token in distinct}
-    return np.fromiter(map(hashes.__getitem__, tokens), dtype=np.uint64, count=len(tokens))
+    return TokenMemo(seed).hashes(tokens)
 
 
 class TokenMemo(dict[bytes, bytes]):

@@ -221,16 +221,17 @@ def blocks_digest(blocks: Iterable[str], seed: int = 0) -> bytes:
     a table of results it is part of what it says. Raises ValueError for a seed outside
     0 … 2**64 - 1.
     """
-    compacted = [_compact(block) for block in blocks]
+    compacted = _compact(list(blocks))
     often = Counter(compacted)
     ordered = [block for block in compacted if often[block] > 1 or _DIGIT.search(block)]
     free = sorted(set(compacted).difference(ordered))
     return body_digest("\n".join((*free, "\n", *ordered)).encode(), seed)
 
 
-def _compact(block: str) -> str:
-    """A block without the white space beside signs, which markup adds and takes away."""
-    return _BESIDE_SIGNS.sub("", block)
+def _compact(blocks: Sequence[str]) -> list[str]:
+    """Blocks without the white space beside signs, which markup adds and takes away."""
+    # All at once: to the pattern the end of a line is like the end of a text.
+    return _BESIDE_SIGNS.sub("", "\n".join(blocks)).split("\n") if blocks else []
 
 
 def body_digest(body: bytes, seed: int = 0) -> bytes:

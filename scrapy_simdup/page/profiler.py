@@ -28,7 +28,7 @@ from scrapy_simdup.page.profile import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -40,6 +40,7 @@ RULES = "3"
 """Changes whenever the same content gives another profile."""
 
 _SLICE = 10_000
+_SPACE, _ZERO = b" 0"
 # A word with a digit, in whatever script; Han and kana run on without spaces and are no part of it.
 # The look-behind keeps it from being tried over one long word again and again.
 _LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
@@ -106,8 +107,7 @@ class Profiler:
         views, composition, unfit = self._fit(readings, tokens, units)
         if not views:
             raise Unfit(content.no_main or (unfit[0] if unfit else "no_text"))
-        shingles = sketch.shingle_hashes(_in_order(visible, units))
-        inside = self._shingles_inside(visible, units)
+        shingles, inside = self._shingles(visible, units)
         profile = Profile(
             views=tuple(views),
             visible=sketch.sketch(shingles, bins=sketch.COARSE_BINS) if len(shingles) else b"",
@@ -155,6 +155,7 @@ class Profiler:
         views: list[View] = []
         composition = {}
         unfit: list[str] = []
+        hashes, characters = self._blocks(readings.values())
         for name, blocks in readings.items():
             own = _in_order(blocks, tokens), _in_order(blocks, units)
             fingerprint = self._fingerprinter.fingerprint_hashes(*own)
@@ -172,8 +173,22 @@ class Profiler:
                     digest=blocks_digest(blocks, self._fingerprinter.seed),
                 )
             )
-            composition[name] = self._composition(blocks, *own)
+            composition[name] = Composition(
+                np.array([hashes[block] for block in blocks], dtype=np.uint32),
+                np.array([characters[block] for block in blocks], dtype=np.int64),
+                *own,
+            )
         return views, composition, unfit
+
+    def _blocks(self, readings: Iterable[Sequence[str]]) -> tuple[dict[str, int], dict[str, int]]:
+        """The hash of every distinct block, and its number of characters."""
+        distinct = list(dict.fromkeys(chain.from_iterable(readings)))
+        hashes = block_hashes(distinct, self._fingerprinter.seed).tolist()
+        characters = [len(block) - block.count(" ") for block in distinct]
+        return (
+            dict(zip(distinct, hashes, strict=True)),
+            dict(zip(distinct, characters, strict=True)),
+        )
 
     def _units(
         self, readings: Iterable[Sequence[str]], *, japanese: bool
@@ -211,30 +226,18 @@ class Profiler:
         blocks = features.normalise_blocks(texts)
         return sketch.shingle_hashes(_in_order(blocks, self._units([blocks], japanese=japanese)))
 
-    def _composition(
-        self,
-        blocks: Sequence[str],
-        tokens: npt.NDArray[np.uint64],
-        units: npt.NDArray[np.uint64],
-    ) -> Composition:
-        return Composition(
-            block_hashes(blocks, self._fingerprinter.seed),
-            np.array([len(features.compact(block)) for block in blocks], dtype=np.int64),
-            tokens,
-            units,
-        )
-
-    def _shingles_inside(
+    def _shingles(
         self, blocks: Sequence[str], units: Mapping[str, npt.NDArray[np.uint64]]
-    ) -> npt.NDArray[np.uint64]:
-        """The hashes of the distinct shingles inside of blocks; a short block is one of its own."""
-        distinct = dict.fromkeys(blocks)
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The hashes of the distinct shingles of a text, and of those inside of its blocks, of which
+        a short one is one of its own.
+        """
+        parts = [units[block] for block in blocks]
+        shingles, inside = sketch.shingle_hashes_both(parts)
         size = sketch.SHINGLE_SIZE
-        long = [units[block] for block in distinct if len(units[block]) >= size]
-        short = [block for block in distinct if 0 < len(units[block]) < size]
-        inside = sketch.shingle_hashes_inside(long)
+        short = [block for block, part in zip(blocks, parts, strict=True) if 0 < len(part) < size]
         own = features.token_hashes(short, self._fingerprinter.seed)
-        return sketch.distinct(np.concatenate((inside, own)))
+        return shingles, sketch.distinct(np.concatenate((inside, own)))
 
     def _beside(
         self,
@@ -245,10 +248,7 @@ class Profiler:
         """What is kept of the resources of a page. Texts apart that are short have no shingles."""
         if PROSE not in self._views:
             return {}
-        texts = [units[text] for text in dict.fromkeys(apart)]
-        shingles = sketch.shingle_hashes_inside(
-            [text for text in texts if len(text) >= sketch.SHINGLE_SIZE]
-        )
+        shingles = sketch.shingle_hashes_inside([units[text] for text in dict.fromkeys(apart)])
         embeds, images, links = (
             features.token_hashes(list(names), self._fingerprinter.seed)
             for names in (resources.embeds, resources.images, resources.links)
@@ -261,15 +261,44 @@ class Profiler:
         }
 
     def _numbers(self, readings: Iterable[Sequence[str]]) -> bytes:
+        blocks = [
+            block for block in dict.fromkeys(chain.from_iterable(readings)) if _DIGIT.search(block)
+        ]
         found = {
             number.lstrip("0")  # 02.09. is 2.9.
-            for block in {block for blocks in readings for block in blocks}
-            if _DIGIT.search(block)
-            for start in range(0, len(block), _SLICE)  # each search holds the interpreter's lock
-            for number in _NUMBER.findall(block[start : start + _SLICE])
+            for text in _slices(blocks)
+            for number in _NUMBER.findall(_with_digits(text))
         }
-        hashes = features.token_hashes(sorted(found), self._fingerprinter.seed)
+        hashes = features.token_hashes(list(found), self._fingerprinter.seed)
         return pack(upper_half(hashes), MAX_NUMBERS)
+
+
+def _slices(blocks: Iterable[str]) -> Iterator[str]:
+    """The text of blocks, in pieces: each search holds the interpreter's lock."""
+    short: list[str] = []
+    length = 0
+    for block in blocks:
+        if length + len(block) > _SLICE and short:
+            yield "\n".join(short)
+            short, length = [], 0
+        if len(block) > _SLICE:
+            yield from (block[start : start + _SLICE] for start in range(0, len(block), _SLICE))
+        else:
+            short.append(block)
+            length += len(block)
+    yield "\n".join(short)
+
+
+def _with_digits(text: str) -> str:
+    """What of a text, between white space, may hold digits: has one of ASCII, or a letter beyond."""
+    data = text.encode("utf-8", "surrogatepass")
+    octets = np.frombuffer(data, dtype=np.uint8)
+    gaps = np.flatnonzero(octets <= _SPACE)
+    some = np.searchsorted(gaps, np.flatnonzero((octets - _ZERO < 10) | (octets >= 128)))
+    edges = np.concatenate(([-1], gaps, [len(data)]))
+    kept = some[sketch.first_of_each(some)]
+    pieces = zip((edges[kept] + 1).tolist(), edges[kept + 1].tolist(), strict=True)
+    return b" ".join([data[start:end] for start, end in pieces]).decode("utf-8", "surrogatepass")
 
 
 def _own_blocks(profile: Profile, seed: int) -> npt.NDArray[np.uint32]:

@@ -76,15 +76,32 @@ def shingle_hashes_inside(
 ) -> npt.NDArray[np.uint64]:
     """The hashes of the distinct shingles of all parts, none of which reaches over the end of one.
 
-    Each part has at least `size` token hashes. uint64[n] each → uint64[m], ascending; the same as
-    `shingle_hashes` of every part, in one go.
+    uint64[n] each → uint64[m], ascending; the same as `shingle_hashes` of every part that has at
+    least `size` token hashes, in one go.
     """
-    if not parts:
-        return np.empty(0, dtype=np.uint64)
-    mixed = _windows(np.concatenate(parts), size)
-    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    inside: npt.NDArray[np.uint64] = mixed[part_of[: len(mixed)] == part_of[size - 1 :]]
-    return distinct(inside)
+    return distinct(_shingles_of_parts(parts, size)[1])
+
+
+def shingle_hashes_both(
+    parts: Sequence[npt.NDArray[np.uint64]], size: int = SHINGLE_SIZE
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Those of the text of all parts, as `shingle_hashes`, and those inside of parts: in one go."""
+    both, inside = _shingles_of_parts(parts, size)
+    return distinct(both), distinct(inside)
+
+
+def _shingles_of_parts(
+    parts: Sequence[npt.NDArray[np.uint64]], size: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The hashes of all shingles of a text, and of those that lie within one of its parts."""
+    none = np.empty(0, dtype=np.uint64)
+    tokens = np.concatenate(parts) if parts else none
+    if len(tokens) < size:
+        return (_windows(tokens, len(tokens)) if len(tokens) else none), none
+    mixed = _windows(tokens, size)
+    lengths = np.fromiter(map(len, parts), dtype=np.intp, count=len(parts))
+    part_of = np.repeat(np.arange(len(parts)), lengths)
+    return mixed, mixed[part_of[: len(mixed)] == part_of[size - 1 :]]
 
 
 def _windows(token_hashes: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.uint64]:
