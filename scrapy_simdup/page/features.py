@@ -408,16 +408,12 @@ def _has(pattern: regex.Pattern[str], block: str) -> bool:
 
 def _cut_at_signs(blocks: Sequence[str], rare: str) -> Cut:
     """The words of blocks in scripts with spaces; *rare* has all their characters beyond ASCII."""
+    if rare and (signs := set(_SIGN.findall(rare))):
+        blocks = _without_signs(blocks, signs)
     text = "\n".join(blocks)
     if text.count("\n") >= max(1, len(blocks)):  # not normalised
         text = "\n".join(block.replace("\n", " ") for block in blocks)
-    signs = set(_SIGN.findall(rare)) if rare else set()
-    if len(signs) > _MAX_SIGNS:
-        text = _SIGN.sub(" ", text)
-        signs = set()
     parted = _parted(text)
-    for sign in signs:
-        parted = parted.replace(sign.encode("utf-8", "surrogatepass"), b" ")
     tokens = parted.split()
     if len(blocks) == 1:
         return Cut(tokens, np.array([len(tokens)]))
@@ -426,6 +422,20 @@ def _cut_at_signs(blocks: Sequence[str], rare: str) -> Cut:
     starts[1:] &= octets[:-1] <= _SPACE
     ends = np.searchsorted(np.flatnonzero(starts), np.flatnonzero(octets == _NEWLINE))
     return Cut(tokens, np.append(ends, len(tokens))[: len(blocks)])
+
+
+def _without_signs(blocks: Sequence[str], signs: set[str]) -> list[str]:
+    """Blocks with a space for every sign beyond ASCII; *signs* has at least those that they have."""
+    without = list(blocks)
+    for n, block in enumerate(blocks):
+        if not block.isascii():
+            if len(signs) > _MAX_SIGNS:
+                without[n] = _SIGN.sub(" ", block)
+            else:
+                for sign in signs:
+                    block = block.replace(sign, " ")
+                without[n] = block
+    return without
 
 
 def _with_blocks(

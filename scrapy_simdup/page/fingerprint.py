@@ -159,22 +159,25 @@ class Fingerprinter:
         cut: Callable[..., features.Cut],
         known: dict[tuple[str, bool], Hashes],
     ) -> list[Hashes]:
-        found = [None if block.isascii() else known.get((block, japanese)) for block in blocks]
-        new = [block for block, hashes in zip(blocks, found, strict=True) if hashes is None]
+        rare = [block for block in blocks if not block.isascii()]
+        found = {
+            block: hashes for block in rare if (hashes := known.get((block, japanese))) is not None
+        }
+        new = [block for block in blocks if block not in found] if found else blocks
         tokens, ends = cut(new, japanese=japanese)
         hashes = self._memo.hashes_of(tokens)
-        if len(known) + len(new) > _MAX_KNOWN:
+        bounds = ends.tolist()
+        parts = [hashes[start:end] for start, end in zip([0, *bounds], bounds, strict=False)]
+        if not rare:
+            return parts
+        own = dict(zip(new, parts, strict=True))
+        if len(known) + len(rare) > _MAX_KNOWN:
             known.clear()
-        start = 0
-        parts = []
-        for block, end in zip(new, ends.tolist(), strict=True):
-            own = hashes[start:end]
-            parts.append(own)
-            if len(block) <= _MAX_KNOWN_BLOCK and not block.isascii() and len(new) <= _MAX_KNOWN:
-                known[block, japanese] = own.copy()  # not a view of the whole page
-            start = end
-        rest = iter(parts)
-        return [next(rest) if own is None else own for own in found]
+        for block in rare[:_MAX_KNOWN]:
+            if len(block) <= _MAX_KNOWN_BLOCK and block in own:
+                known[block, japanese] = own[block].copy()  # not a view of the whole page
+        own.update(found)
+        return [own[block] for block in blocks]
 
     def fingerprint_hashes(self, tokens: Hashes, units: Hashes) -> Fingerprint | None:
         """As `fingerprint`, of the hashes of a text's tokens and units, in order."""
