@@ -1,8 +1,8 @@
 """Text → tokens → weighted features; and units, of which shingles are made.
 
 Three steps, each deterministic and each counted in `Tokenizer.identity`: `normalise` makes what
-reads alike equal, `Tokenizer` cuts the text by script, `features` hashes and weighs. Nothing here
-knows HTML, and nothing here decides whether a text is long enough.
+reads alike equal (`normalisation` has it), `Tokenizer` cuts the text by script, `features` hashes
+and weighs. Nothing here knows HTML, and nothing here decides whether a text is long enough.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
-import re
 import threading
-import unicodedata
 import warnings
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,10 +21,38 @@ import regex
 import xxhash
 
 from scrapy_simdup.errors import ConfigError
+from scrapy_simdup.page.normalisation import (
+    BIGRAM_SCRIPTS,
+    SCRIPT_WITHOUT_SPACES,
+    compact,
+    normalise,
+    normalise_blocks,
+    normalise_each,
+    without_ascii,
+)
 from scrapy_simdup.page.sketch import first_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "RULES",
+    "SEGMENTERS",
+    "WEIGHTS",
+    "Cut",
+    "TokenMemo",
+    "Tokenizer",
+    "compact",
+    "features",
+    "is_japanese",
+    "is_readable",
+    "normalise",
+    "normalise_blocks",
+    "normalise_each",
+    "term_frequencies",
+    "token_hashes",
+    "weigh",
+]
 
 WEIGHTS = ("tf", "sqrt", "log", "binary")
 SEGMENTERS = ("jieba", "rjieba", "bigrams")
@@ -37,112 +63,12 @@ JAPANESE_SHARE = 0.1
 """Share of kana among Han and kana from which on a text counts as Japanese. Japanese prose has
 0.4 … 0.7, its headlines 0.2; Chinese texts that quote Japanese stay below 0.05."""
 
-# ---- normalisation -------------------------------------------------------------------------------
-
-# Unicode's Default_Ignorable_Code_Point, which NFKC_Casefold removes as well: soft hyphen, zero
-# width characters with ZWJ and ZWNJ (Persian writes the same word with and without ZWNJ), BOM,
-# bidirectional controls, variation selectors, tags. Plus controls that are not white space: a
-# stray NUL must not cut a word in two. Spelt out, since the property grows with Unicode.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
-_ASCII = bytes(range(128))
-_CONTROLS = bytes(code for code in _ASCII if _INVISIBLE.match(chr(code)))
-_SMALL_LETTERS = bytes(
-    0x20 if code < 128 and chr(code).isspace() else code for code in range(256)
-).lower()
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_BOUNDARY = "\ue000"
-_NO_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}"
-_IDEOGRAPHIC_GAP = regex.compile(rf"(?<=[{_NO_SPACES}]) (?=[{_NO_SPACES}])")
-
-
-def normalise(text: str) -> str:
-    """One spelling for what reads alike: the text that features and the text digest are made of.
-
-    NFKC and case folding (so NFC and NFD, full and half width, ﬁ and fi, ß and ss are one), without
-    invisible and control characters, white space collapsed to one space. White space between two
-    Chinese or Japanese characters goes altogether: there it only stems from line breaks in markup.
-    Surrogate pairs become the character they encode, lone surrogates U+FFFD. Idempotent.
-    """
-    if text.isascii():
-        # In UTF-8, since bytes are translated without a look at each.
-        plain = text.encode().translate(_SMALL_LETTERS, _CONTROLS).decode()
-        return " ".join(plain.split()) if "  " in plain else plain.strip()
-    text = " ".join(text.split())
-    rare = _without_ascii(text)
-    if not text.isprintable() or _INVISIBLE.search(rare):
-        text = _without_invisible(text)
-    if _MANY_MARKS.search(rare):
-        text = _MANY_MARKS.sub(r"\1", text)
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    text = " ".join(text.split())
-    return _IDEOGRAPHIC_GAP.sub("", text) if _SCRIPT_WITHOUT_SPACES.search(rare) else text
-
-
-def normalise_each(texts: Iterable[str]) -> list[str]:
-    """`normalise` for every text, in one go."""
-    normalised = [normalise(text) if text.isascii() else text for text in texts]
-    rare = [n for n, text in enumerate(normalised) if not text.isascii()]
-    if rare:
-        # The boundary is a character that normalising leaves alone and never joins to another.
-        joined = _BOUNDARY.join(normalised[n].replace(_BOUNDARY, " ") for n in rare)
-        for n, text in zip(rare, normalise(joined).split(_BOUNDARY), strict=True):
-            normalised[n] = text.strip()
-    return normalised
-
-
-def normalise_blocks(texts: Iterable[str]) -> list[str]:
-    """`normalise` for every block of a page; blocks of which nothing is left go."""
-    return [text for text in normalise_each(texts) if text]
-
-
-def _without_invisible(text: str) -> str:
-    # Before NFKC, since a zero width character keeps a letter and its accent apart.
-    if _SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return " ".join(_INVISIBLE.sub("", text).split())
-
-
-def is_readable(normalised: str) -> bool:
-    """Whether less than a fifth of a text's characters are such that nobody can read.
-
-    U+FFFD of a wrong charset, private and unassigned characters, symbols and emoji are no tokens;
-    what is left of such a text, often the boilerplate, does not stand for it.
-    """
-    if normalised.isascii():
-        return True
-    unreadable = sum(map(len, _UNREADABLE.findall(_without_ascii(normalised))))
-    return 5 * unreadable < len(normalised)
-
-
-def compact(normalised: str) -> str:
-    """A normalised text without any white space, so that markup which adds some changes nothing."""
-    return normalised.replace(" ", "")
-
-
-def _without_ascii(text: str) -> str:
-    # What is rare in most pages decides which path a page takes, and is quick to search.
-    if text.isascii():
-        return ""
-    rare = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return rare.decode("utf-8", "surrogatepass")
-
-
 # ---- segmentation --------------------------------------------------------------------------------
 
-# Scripts that put no space between words, Han aside. The three marks of prolonged sound and
-# repetition belong to kana but are Common to Unicode.
-_BIGRAM_SCRIPTS = (
-    r"\p{Hiragana}\p{Katakana}\p{Bopomofo}\u30fc\u3031-\u3035"
-    r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}"
-)
 _WORD_CLASS = r"\p{L}\p{M}\p{N}"
 _HAN = rf"[[\p{{Han}}]&&[{_WORD_CLASS}]]\p{{M}}*+"
-_BIGRAM = rf"[[{_BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
-_SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{_BIGRAM_SCRIPTS}]]++"
+_BIGRAM = rf"[[{BIGRAM_SCRIPTS}]&&[{_WORD_CLASS}]]\p{{M}}*+"
+_SPACED = rf"[[{_WORD_CLASS}]--[\p{{Han}}{BIGRAM_SCRIPTS}]]++"
 
 _MAX_RUN = 1000
 _MAX_TOKENS = 50_000
@@ -152,10 +78,6 @@ _UNIFICATION = "tw2sp"
 """OpenCC's conversion of characters and words from those of Taiwan to those of the mainland."""
 
 _UNREADABLE = regex.compile(r"[\ufffd\p{Co}\p{Cn}\p{So}]+")
-# Sorting the marks of one letter takes Python quadratic time, with the GIL held. No text has more
-# than 30 (Unicode's stream-safe format).
-_MANY_MARKS = regex.compile(r"(\p{M}{30})\p{M}+")
-_SCRIPT_WITHOUT_SPACES = regex.compile(rf"[\p{{Han}}{_BIGRAM_SCRIPTS}]")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _IDEOGRAPH = regex.compile(r"\p{Han}")
 _RUNS = regex.compile(
@@ -273,13 +195,13 @@ class Tokenizer:
         """
         if japanese or self.segmenter == "bigrams":
             return []
-        if not _IDEOGRAPH.search(_without_ascii("".join(blocks))):
+        if not _IDEOGRAPH.search(without_ascii("".join(blocks))):
             return []
         return [n for n, block in enumerate(blocks) if _has(_IDEOGRAPH, block)]
 
     def _cut(self, blocks: Sequence[str], japanese: bool | None, *, in_words: bool) -> Cut:
-        rare = _without_ascii("".join(blocks))
-        if not _SCRIPT_WITHOUT_SPACES.search(rare):
+        rare = without_ascii("".join(blocks))
+        if not SCRIPT_WITHOUT_SPACES.search(rare):
             return _cut_at_signs(blocks, rare)
         if japanese is None:
             japanese = is_japanese(blocks)
@@ -287,7 +209,7 @@ class Tokenizer:
         scripts = [
             n
             for n, block in enumerate(blocks)
-            if (not block.isascii() if self._opencc else _has(_SCRIPT_WITHOUT_SPACES, block))
+            if (not block.isascii() if self._opencc else _has(SCRIPT_WITHOUT_SPACES, block))
         ]
         found = self._tokens_by_script([blocks[n] for n in scripts], japanese, in_words)
         others = list(blocks)
@@ -403,7 +325,7 @@ def _by_block(cut: Cut) -> list[list[str]]:
 
 def _has(pattern: regex.Pattern[str], block: str) -> bool:
     """Whether a pattern of characters beyond ASCII is found in a block."""
-    return not block.isascii() and pattern.search(_without_ascii(block)) is not None
+    return not block.isascii() and pattern.search(without_ascii(block)) is not None
 
 
 def _cut_at_signs(blocks: Sequence[str], rare: str) -> Cut:
@@ -433,8 +355,7 @@ def _without_signs(blocks: Sequence[str], signs: set[str]) -> list[str]:
                 without[n] = _SIGN.sub(" ", block)
             else:
                 for sign in signs:
-                    block = block.replace(sign, " ")
-                without[n] = block
+                    without[n] = without[n].replace(sign, " ")
     return without
 
 
@@ -469,9 +390,21 @@ def _bigrams(run: str) -> list[str]:
     return list(map(add, characters, characters[1:])) if len(characters) > 1 else [run]
 
 
+def is_readable(normalised: str) -> bool:
+    """Whether less than a fifth of a text's characters are such that nobody can read.
+
+    U+FFFD of a wrong charset, private and unassigned characters, symbols and emoji are no tokens;
+    what is left of such a text, often the boilerplate, does not stand for it.
+    """
+    if normalised.isascii():
+        return True
+    unreadable = sum(map(len, _UNREADABLE.findall(without_ascii(normalised))))
+    return 5 * unreadable < len(normalised)
+
+
 def is_japanese(blocks: Sequence[str]) -> bool:
     """Whether at least a tenth of the Han and kana of a page, given as its blocks, is kana."""
-    rare = _without_ascii("".join(blocks))
+    rare = without_ascii("".join(blocks))
     kana = len(_KANA.findall(rare))
     return kana > 0 and kana >= JAPANESE_SHARE * (kana + len(_IDEOGRAPH.findall(rare)))
 
