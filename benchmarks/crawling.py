@@ -241,7 +241,8 @@ def scenarios(
                 continue
             arguments = {
                 "root": at.root,
-                "visits": [{"path": path, "dont_filter": True} for path in paths],
+                # One priority, as spiders have it: a queue for each of them would cost Scrapy its time.
+                "visits": [{"path": path, "dont_filter": True, "priority": 0} for path in paths],
                 "items": [],
             }
             yield (
