@@ -296,6 +296,14 @@ class _Databases:
     aliases: Any
 
 
+def _indexed(record: Record) -> tuple[object, ...]:
+    """What a record is found by: where that is the same, the indexes are."""
+    if not record.kept:
+        return (record.representative,)
+    views = {view.digest for view in record.views}, {view.simhash for view in record.views}
+    return (0, record.body_digest, *views)
+
+
 def _pack(number: int) -> bytes:
     return number.to_bytes(8, "big")
 
@@ -391,24 +399,32 @@ class _LmdbTransaction:
 
     def put(self, record: Record, page_id: int | None = None) -> int:
         is_new = page_id is None
+        former: Record | None = None
         if page_id is None:
             page_id = self._next_id()
             self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
         else:
-            self._withdraw(page_id, self.get(page_id))
+            former = self.get(page_id)
         # A new id is the largest: appended, LMDB fills its pages, else it leaves them half empty.
         self._txn.put(_pack(page_id), _encode(record), append=is_new, db=self._dbs.pages)
-        raw_id = _pack(page_id)
-        if record.kept:
-            self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
-            for digest in {view.digest for view in record.views}:
-                self._txn.put(digest, raw_id, db=self._dbs.texts)
-            for simhash in {view.simhash for view in record.views}:
-                self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
-                self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
-        else:
-            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
+        if former is None or _indexed(former) != _indexed(record):
+            if former is not None:
+                self._withdraw(page_id, former)
+            self._enter(page_id, record)
         return page_id
+
+    def _enter(self, page_id: int, record: Record) -> None:
+        """Enter a record into all indexes."""
+        raw_id = _pack(page_id)
+        if not record.kept:
+            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
+            return
+        self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
+        for digest in {view.digest for view in record.views}:
+            self._txn.put(digest, raw_id, db=self._dbs.texts)
+        for simhash in {view.simhash for view in record.views}:
+            self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
+            self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
 
     def _next_id(self) -> int:
         with self._txn.cursor(self._dbs.pages) as cursor:

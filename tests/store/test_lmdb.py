@@ -514,6 +514,27 @@ class TestReplacing:
         check(store)
         assert (do(store, "aliases", first), do(store, "aliases", second)) == (0, 1)
 
+    def test_touches_no_index_where_all_it_is_found_by_is_the_same(self, store, monkeypatch):
+        first = do(store, "put", record("a", 1, 2, body=3))
+        alias = do(store, "put", record("b", 1, representative=first))
+
+        def no(*arguments):
+            raise AssertionError("an index was touched")
+
+        monkeypatch.setattr("scrapy_simdup.store.lmdb._LmdbTransaction._withdraw", no)
+        monkeypatch.setattr("scrapy_simdup.store.lmdb._LmdbTransaction._enter", no)
+        do(store, "put", record("a", 1, 2, body=3, crawl="later"), first)
+        do(store, "put", record("b", 9, representative=first, crawl="later"), alias)
+        assert do(store, "get", first).crawl == do(store, "get", alias).crawl == "later"
+        for changed in (
+            record("a", 1, 3, body=3),
+            record("a", 1, 2, body=4),
+            record("a", 1, 2, body=3, text=77),
+            record("a", 1, 2, body=3, representative=alias),
+        ):
+            with pytest.raises(AssertionError, match="an index was touched"):
+                do(store, "put", changed, first)
+
 
 SIMHASHES = [0, 0b1, 0b11, 0b1111, 0b11111111, 2**64 - 1, 2**64 - 2, 0xF0F0F0F0F0F0F0F0]
 
