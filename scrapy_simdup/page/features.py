@@ -325,7 +325,7 @@ def _by_block(cut: Cut) -> list[list[str]]:
 
 def _has(pattern: regex.Pattern[str], block: str) -> bool:
     """Whether a pattern of characters beyond ASCII is found in a block."""
-    return not block.isascii() and pattern.search(without_ascii(block)) is not None
+    return not block.isascii() and pattern.search(block) is not None
 
 
 def _cut_at_signs(blocks: Sequence[str], rare: str) -> Cut:
