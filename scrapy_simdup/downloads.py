@@ -18,8 +18,8 @@ class Downloads:
     its response: of 16 pages at a time, those that are analysed would leave less than 16 to be
     downloaded. So the downloader's limit is one higher for each page that waits, and with it the
     pages in memory may be twice as many, not more; the limits of a domain count transfers only and
-    need no such help. Where Scrapy's downloader or engine is another than ours knows, pages wait as
-    they do in any middleware.
+    need no such help. A limit of 1 stays one page at a time, in strict order. Where Scrapy's
+    downloader or engine is another than this knows, pages wait as they do in any middleware.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -31,7 +31,8 @@ class Downloads:
         """Let another download take this one's place, for as long as the block takes."""
         downloader: Any = getattr(self._crawler.engine, "downloader", None)
         limit = getattr(downloader, "total_concurrency", 0)  # ours included; 0: none
-        if 2 * self._waiting >= limit:
+        allowed = limit - self._waiting
+        if allowed < 2 or self._waiting >= allowed:
             yield
             return
         self._waiting += 1

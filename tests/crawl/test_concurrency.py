@@ -88,6 +88,15 @@ def test_pages_that_wait_for_their_verdict_take_up_no_download(tmp_path: Path) -
     assert result.complaints == []
 
 
+def test_one_page_at_a_time_stays_one_page_at_a_time(tmp_path: Path) -> None:
+    """The second page would be ready long before the first."""
+    pages = {"/long": heavy_article(1, kilobytes=400), "/short": article(2)}
+    visits = ["/long", {"path": "/short", "meta": {"simdup": False}}]
+    with Site(pages) as site:
+        result = crawl(tmp_path, site, "Visitor", visits=visits)
+    assert result.paths == ["/long", "/short"]
+
+
 def test_the_event_loop_does_not_wait_for_us(tmp_path: Path) -> None:
     """A generous limit: what it really is stands in benchmarks/crawling.py."""
     pages = {f"/{number}": heavy_article(200 + number, kilobytes=150) for number in range(60)}
