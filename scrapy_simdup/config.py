@@ -300,6 +300,10 @@ class Config:
         """Return all options by name."""
         return dataclasses.asdict(self)
 
+    def replace(self, **options: Any) -> Config:
+        """Return these options with other values for some of them, validated."""
+        return self.from_options({**self.changed(), **options})
+
     def changed(self) -> dict[str, Any]:
         """Return the options that are not what they are by default."""
         return {

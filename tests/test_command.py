@@ -102,6 +102,14 @@ class TestStats:
         status, output, _ = scrapy("stats", "-s", f"SIMDUP_STORE={store}", "--json")
         assert (status, json.loads(output)["pages"]) == (0, 2)
 
+    def test_takes_options_before_and_behind_its_name(self, scrapy, store):
+        settings = "-s", "SIMDUP_MIN_TOKENS=5"
+        status, output, _ = scrapy(*settings, "--store", store, "--json", "stats", "-s", "A=b")
+        assert (status, json.loads(output)["pages"]) == (0, 2)
+        status, _, errors = scrapy("-s", "SIMDUP_MIN_TOKENS=0", "stats", "-s", "A=b")
+        assert status == 1
+        assert "SIMDUP_MIN_TOKENS" in errors
+
     def test_takes_the_default_store_of_a_spider(self, scrapy, tmp_path):
         with Detector(tmp_path / ".scrapy/simdup/a%2Fb") as detector:
             detector.check("https://example.org", text=story(1))
@@ -180,7 +188,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("wipe", "--store", "pages"), "unknown: wipe"),
+            (("wipe", "--store", "pages"), "invalid choice: 'wipe'"),
             (("stats", "wipe", "--store", "pages"), "unknown: wipe"),
             (("stats", "--stroe", "pages"), "unknown: --stroe pages"),
             (("stats", "--store", "pages", "-x"), "unknown: -x"),
@@ -198,7 +206,7 @@ class TestTheCommand:
     def test_says_what_it_can_do(self, scrapy):
         status, output, _ = scrapy("-h")
         assert status == 0
-        assert "scrapy simdup stats | import FILE... [--out FILE]" in output
+        assert "Lay the tables of a store out anew" in output
 
     def test_costs_other_commands_no_import_of_numpy_lmdb_or_trafilatura(self):
         script = (

@@ -1,0 +1,154 @@
+"""What subcommands print: tables for people, JSON for programs, bars on a terminal.
+
+Addresses and titles come from the web: whatever would move the cursor, hide text or turn its
+direction is shown as an escape.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_NONE = "–"
+
+
+def printable(value: Any) -> str:
+    """A value as one line of text that is harmless on a terminal."""
+    if value is None:
+        return _NONE
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = str(value)
+    return text if text.isascii() and text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    # Cc, Cf: controls, and marks that nobody sees; Cs, Co, Cn: nothing that could be shown; Zl, Zp.
+    if character != " " and unicodedata.category(character)[0] in "CZ":
+        if unicodedata.category(character) == "Zs":
+            return " "
+        return character.encode("unicode_escape").decode()
+    return character
+
+
+class Output:
+    """Prints results to *file*: one thing as a list of its fields, many things as a table.
+
+    With *as_json* one thing is one line of JSON, and many are JSON Lines.
+    """
+
+    def __init__(self, file: IO[str], *, as_json: bool) -> None:
+        self._file = file
+        self.as_json = as_json
+
+    def thing(self, fields: Mapping[str, Any]) -> None:
+        """Print one thing."""
+        if self.as_json:
+            self._json(fields)
+            return
+        rows = {name.replace("_", " "): _cell(value) for name, value in fields.items()}
+        width = max(map(len, rows), default=0)
+        for name, value in rows.items():
+            self._line(f"{name:{width}}  {value}")
+
+    def things(
+        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], none: str = "none"
+    ) -> None:
+        """Print many things as they come (JSON, which has all their fields) or as a table of *columns*.
+
+        On a terminal a table is as wide as that, else as wide as it needs to be. *none* is printed
+        where there are no rows.
+        """
+        if self.as_json:
+            for row in rows:
+                self._json(row)
+            return
+        cells = [[_cell(row.get(name)) for name in columns] for row in rows]
+        if not cells:
+            self._line(none)
+        elif self.is_terminal:
+            self._rich_table(cells, columns)
+        else:
+            self._plain_table(cells, columns)
+
+    def text(self, line: str = "") -> None:
+        """Print a line for people; nothing in JSON."""
+        if not self.as_json:
+            self._line(line)
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._file.isatty()
+
+    def _plain_table(self, cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+        heads = [name.replace("_", " ") for name in columns]
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+        for row in (heads, *cells):
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self._line(line.rstrip())
+
+    def _rich_table(self, cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for name in columns:
+            table.add_column(name.replace("_", " "), overflow="fold")
+        for row in cells:
+            table.add_row(*map(Text, row))  # no markup in what comes from the web
+        Console(file=self._file).print(table)
+
+    def _json(self, fields: Mapping[str, Any]) -> None:
+        # ASCII: lone surrogates and directional marks cannot do harm.
+        self._line(json.dumps(fields, ensure_ascii=True, default=str))
+
+    def _line(self, line: str) -> None:
+        print(line, file=self._file)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{printable(k)} {printable(v)}" for k, v in value.items()) or _NONE
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(printable, value)) or _NONE
+    return printable(value)
+
+
+class Progress:
+    """A bar on a terminal; elsewhere nothing."""
+
+    def __init__(self, file: IO[str], total: int) -> None:
+        self._bar: Any = None
+        if file.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                TaskProgressColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+            from rich.progress import Progress as Bar
+
+            columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
+            self._bar = Bar(*columns, TimeRemainingColumn(), console=Console(file=file))
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, done: int, text: str, total: int | None = None) -> None:
+        """Say that *done* of *total* is done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, description=text, total=total)
