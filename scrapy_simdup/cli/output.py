@@ -13,6 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from typing_extensions import Self
+
 _NONE = "–"
 
 
@@ -139,7 +141,7 @@ class Progress:
             self._bar = Bar(*columns, TimeRemainingColumn(), console=Console(file=file))
             self._task = self._bar.add_task("", total=total)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._bar is not None:
             self._bar.start()
         return self

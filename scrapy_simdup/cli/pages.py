@@ -16,7 +16,9 @@ SUMMARY = "Judge the pages of JSON Lines or WARC files, and fill a store with th
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="JSON Lines (also .gz), or WARC")
-    parser.add_argument("--out", metavar="FILE", help="write each verdict there; go on where it ends")
+    parser.add_argument(
+        "--out", metavar="FILE", help="write each verdict there; go on where it ends"
+    )
 
 
 def run(context: Context) -> None:
