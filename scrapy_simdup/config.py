@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -26,6 +27,9 @@ VIEWS: Final = ("main", "prose")
 ACTIONS: Final = ("drop", "drop_items", "tag")
 WEIGHTS: Final = ("tf", "sqrt", "log", "binary")
 SEGMENTERS: Final = ("jieba", "rjieba", "bigrams")
+
+SCOPES: Final = ("all", "same-site", "cross-site")
+ALERTS: Final = ("large_cluster", "one_page", "duplicates", "refusals", "no_text")
 
 #: What a preset sets, unless the option itself is given.
 PRESETS: Final[dict[str, dict[str, Any]]] = {
@@ -180,6 +184,20 @@ def _views(value: Any) -> tuple[str, ...]:
     return tuple(name for name in VIEWS if name in names)
 
 
+def _alarms(value: Any) -> tuple[str, ...]:
+    """Kinds of alarms; True means all of them, False none."""
+    with suppress(_Wrong):
+        return ALERTS if _boolean(value) else ()
+    what = f"True, False, or a list of {', '.join(ALERTS)}"
+    try:
+        names = _names(value)
+    except _Wrong:
+        raise _Wrong(what) from None
+    if not set(names) <= set(ALERTS):
+        raise _Wrong(what)
+    return names
+
+
 def _option(default: Any, check: Callable[[Any], Any], doc: str) -> Any:
     return field(default=default, metadata={"check": check, "doc": doc})
 
@@ -190,6 +208,11 @@ class Config:
 
     enabled: bool = _option(True, _boolean, "switch the plugin on or off")
     action: str = _option("drop", _one_of(*ACTIONS), "what happens to a duplicate")
+    cluster_links: int = _option(
+        0,
+        _integer(0),
+        "action drop: so many duplicates of each page still reach the spider, for their links",
+    )
     store: str | None = _option(
         None, _optional(_path), "folder of the store; None: .scrapy/simdup/<spider>"
     )
@@ -208,6 +231,11 @@ class Config:
         VIEWS,
         _views,
         "main: the text that the extractor finds; prose: what stands outside of links",
+    )
+    scope: str = _option(
+        "all",
+        _one_of(*SCOPES),
+        "which pages may be duplicates of each other; a site is a registered domain",
     )
     keep_siblings: bool = _option(
         True, _boolean, "pages of one template with other names and numbers are not duplicates"
@@ -255,6 +283,9 @@ class Config:
         _log,
         "dropped-page log; may hold %(spider)s and %(time)s; "
         "None: .scrapy/simdup/<spider>-dropped-<time>.jsonl; False: none",
+    )
+    close_on_alert: tuple[str, ...] = _option(
+        (), _alarms, "kinds of alerts that end the crawl, with the reason simdup_<kind>; True: all"
     )
     seed: int = _option(
         0, _integer(0, 2**63 - 1), "keys all hashes, so that nobody can craft collisions"

@@ -32,18 +32,15 @@ STATS: Final[dict[str, str]] = {
     "distance/<d>": "near-duplicates at Hamming distance d",
     "bytes_saved": "bytes of the bodies of dropped pages",
     "error/<stage>": "failures in config, page, store, item, item_field, log; what failed passes",
-    "alert/<kind>": "large_cluster: one page has 100, 1,000, … duplicates",
+    "alert/<kind>": "what an operator should look at, once each: see Alerts",
     "worker/<event>": "workers replaced (died, timeout, memory), or that could not start (unavailable)",
-    "store/pages": "kept pages in the store at the end",
-    "store/bytes": "size of the store at the end",
+    "store/pages": "kept pages in the store",
+    "store/bytes": "size of the store in bytes",
     "time/extract_ms/mean": "milliseconds to extract and fingerprint a page, mean",
     "time/extract_ms/p99": "the same, 99th percentile",
     "time/lookup_ms/mean": "milliseconds of a step at the store, queueing and commit included",
     "time/lookup_ms/p99": "the same, 99th percentile",
 }
-
-#: Clusters of this many duplicates raise an alert, once each.
-CLUSTER_ALERTS: Final = frozenset({100, 1_000, 10_000, 100_000})
 
 
 class Timing:
@@ -122,8 +119,8 @@ class CrawlStats:
             self.count("near_miss")
             self.count(f"refused/{verdict.near_miss.rule}")
 
-    def finish(self, info: StoreInfo | None) -> None:
-        """Set what is known at the end only."""
+    def update(self, info: StoreInfo | None) -> None:
+        """Set what is not counted but looked at: the store's size, and times."""
         if info is not None:
             self._stats.set_value("simdup/store/pages", info.pages)
             self._stats.set_value("simdup/store/bytes", info.bytes)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import importlib.metadata
 import time
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -23,6 +22,7 @@ from scrapy_simdup.page.measure import closest
 from scrapy_simdup.page.simhash import hamming_many
 from scrapy_simdup.page.sketch import resemblance_many
 from scrapy_simdup.page.thresholds import THRESHOLDS
+from scrapy_simdup.sites import host_of, site_of
 from scrapy_simdup.store.records import Record
 from scrapy_simdup.verdict import NearMiss, Verdict
 
@@ -45,7 +45,7 @@ among the rest."""
 _VERSION = importlib.metadata.version("scrapy-simdup")
 _CRITERIA = (
     *("max_distance", "min_resemblance", "min_tokens"),
-    *("keep_siblings", "keep_text", "max_elements"),
+    *("keep_siblings", "keep_text", "max_elements", "scope"),
 )
 _MEASURED = ("distance", "resemblance", "containment", "length_ratio", "view", "rule")
 _NEAR_MISS = 0.5
@@ -99,7 +99,7 @@ class Decision:
             repeated = self._repeated(txn, *known)
             if repeated is not None:
                 return repeated
-        return self._exact(txn, page_id, txn.find_body(self.page.body_digest)) or (
+        return self._exact(txn, page_id) or (
             None if self.analysis is None else self._by_text(txn, page_id, self.analysis)
         )
 
@@ -200,19 +200,18 @@ class Decision:
     def _judged(self, url: str, profile: Profile, original: Record) -> bytes:
         """8 bytes that stay the same as long as both pages, and how they are judged, do."""
         criteria = [getattr(self.config, name) for name in _CRITERIA]
-        hosts = _host(url), _host(original.url)
+        hosts = host_of(url), host_of(original.url)
         seen = (_VERSION, criteria, hosts, profile, original.profile)
         return blake2b(msgspec.msgpack.encode(seen), digest_size=8).digest()
 
-    def _exact(
-        self, txn: PageTransaction, page_id: int | None, original_id: int | None
-    ) -> Verdict | None:
+    def _exact(self, txn: PageTransaction, page_id: int | None) -> Verdict | None:
         """The verdict where a kept page has the same bytes."""
-        if original_id is None:
-            return None
-        original = txn.get(original_id)
-        record = self._record(self.analysis, original)
-        return self._duplicate(txn, page_id, record, original_id, original, "body", None)
+        for original_id in txn.find_bodies(self.page.body_digest):
+            original = txn.get(original_id)
+            if self._in_scope(original):
+                record = self._record(self.analysis, original)
+                return self._duplicate(txn, page_id, record, original_id, original, "body", None)
+        return None
 
     def _unique(
         self,
@@ -251,7 +250,7 @@ class Decision:
 
     def _is_former_self(self, original: Record) -> bool:
         return (
-            self.page.is_item and original.crawl != self.crawl and _host(original.url) == self._host
+            self.page.is_item and original.crawl != self.crawl and host_of(original.url) == self._host
         )
 
     def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
@@ -265,7 +264,10 @@ class Decision:
         ids = sorted({*same, *txn.candidates([view.simhash for view in profile.views])})
         if not ids:
             return []
-        candidates = [(page_id, txn.get(page_id)) for page_id in ids]
+        found = [(page_id, txn.get(page_id)) for page_id in ids]
+        candidates = [(page_id, record) for page_id, record in found if self._in_scope(record)]
+        if not candidates:
+            return []
         best, nearest = np.full(len(candidates), -1.0), np.full(len(candidates), 64)
         for view in profile.views:
             rows = [n for n, (_, record) in enumerate(candidates) if record.profile.view(view.name)]
@@ -278,7 +280,7 @@ class Decision:
                 simhashes = [_view(candidates[n][1].profile, view.name).simhash for n in rows]
                 distances = hamming_many(np.array(simhashes, dtype=np.uint64), view.simhash)
                 nearest[rows] = np.minimum(nearest[rows], distances)
-        other = np.array([page_id not in same for page_id in ids], dtype=np.bool_)
+        other = np.array([page_id not in same for page_id, _ in candidates], dtype=np.bool_)
         order = np.lexsort((nearest, -best, other))[:MAX_COMPARED]  # stable: the oldest come first
         return [candidates[n] for n in order]
 
@@ -356,7 +358,7 @@ class Decision:
             analysis.portrait,
             other.profile,
             self.config,
-            same_site=host == _host(other.url),
+            same_site=host == host_of(other.url),
             common=common,
             exact=shingles if analysis.text and other.text else None,
             thresholds=self.thresholds,
@@ -364,7 +366,14 @@ class Decision:
 
     @cached_property
     def _host(self) -> str:
-        return _host(self.page.url)
+        return host_of(self.page.url)
+
+    def _in_scope(self, original: Record) -> bool:
+        """Whether the page may be a duplicate of this one (``scope``). A former self always may."""
+        scope = self.config.scope
+        if scope == "all" or self._is_former_self(original):
+            return True
+        return (site_of(self.page.url) == site_of(original.url)) == (scope == "same-site")
 
     @cached_property
     def _own_blocks(self) -> npt.NDArray[np.uint32]:
@@ -443,14 +452,3 @@ def _view(profile: Profile, name: str) -> View:
     view = profile.view(name)
     assert view is not None
     return view
-
-
-@lru_cache(maxsize=256)  # the page's own is asked for again and again
-def _host(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:  # no URL that could be requested
-        return url
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    return f"{parts.hostname or ''}{'' if port in (None, default) else f':{port}'}"

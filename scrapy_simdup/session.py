@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.project import data_path
 
+from scrapy_simdup.alarms import Alarms
 from scrapy_simdup.auditlog import AuditLog
 from scrapy_simdup.config import PREFIX
-from scrapy_simdup.crawlstats import CLUSTER_ALERTS, CrawlStats
+from scrapy_simdup.crawlstats import CrawlStats
 from scrapy_simdup.detector import Detector
 from scrapy_simdup.errors import ConfigError, StoreError
+from scrapy_simdup.periodic import PeriodicLine
+from scrapy_simdup.sites import host_of
 from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import ShortSwitchInterval
 
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from scrapy_simdup.alarms import Alarm
     from scrapy_simdup.config import Config
+    from scrapy_simdup.store.records import StoreInfo
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +53,8 @@ class Session:
         self.config = config
         self.stats = CrawlStats(crawler.stats)
         self._failures: set[tuple[str, str]] = set()
-        self._alerted: dict[str, int] = {}
+        self._alarms = Alarms()
+        self._closing = False
         spider = safe_name(crawler.spider.name)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         self.crawl = f"{spider}-{now}-{secrets.token_hex(2)}"
@@ -73,9 +80,11 @@ class Session:
         self.detector.on_timing = self.stats.timing
         self.detector.on_worker_event = self._worker_event
         self.detector.load()
+        self._periodic = PeriodicLine(self)
 
     def announce(self) -> None:
-        """Log the effective configuration and what the store holds."""
+        """Log the effective configuration and what the store holds, and begin the periodic line."""
+        self._periodic.start()
         info = self.detector.info()
         options = {name: getattr(self.config, name) for name in _SHOWN}
         options["workers"] = self.detector.workers
@@ -122,8 +131,8 @@ class Session:
             self.failed("page", url, error)
             return None
         self.stats.verdict(verdict)
-        if verdict.is_duplicate:
-            self._watch_cluster(url, verdict)
+        for alarm in self._alarms.see(url, host_of(url), verdict):
+            self._alert(alarm)
         return verdict
 
     def record(self, verdict: Verdict, action: str, **facts: Any) -> bool:
@@ -209,33 +218,42 @@ class Session:
             extra={"spider": self.crawler.spider},
         )
 
-    def _watch_cluster(self, url: str, verdict: Verdict) -> None:
-        """Alert to each cluster that has 100, 1,000, … pages, once for each of these sizes."""
-        original, size = verdict.duplicate_of or "", verdict.cluster_size or 0
-        reached = max((alert for alert in CLUSTER_ALERTS if alert <= size), default=0)
-        if reached <= self._alerted.get(original, 0):
-            return
-        self._alerted[original] = reached
-        self.stats.count("alert/large_cluster")
+    def _alert(self, alarm: Alarm) -> None:
+        """Tell of an alarm, and end the crawl if the user wishes that."""
+        self.stats.count(f"alert/{alarm.kind}")
         logger.warning(
-            "simdup: %(number)d pages are duplicates of %(original)s, the last is %(url)s; see "
-            "whether it is a block, login, consent or not-found page (simdup/alert/large_cluster)",
-            {"number": size, "original": original, "url": url},
+            "simdup: %(alarm)s (simdup/alert/%(kind)s)",
+            {"alarm": alarm, "kind": alarm.kind},
             extra={"spider": self.crawler.spider},
         )
+        if alarm.kind in self.config.close_on_alert and not self._closing:
+            self._closing = True
+            assert self.crawler.engine is not None
+            closing = self.crawler.engine.close_spider_async(reason=f"simdup_{alarm.kind}")
+            deferred_from_coro(closing)
 
-    def close(self) -> None:
-        """Set the last stats, log the closing line, close store and log."""
+    @property
+    def things(self) -> str:
+        """What is judged: ``pages``, or ``items``."""
+        return "items" if self.config.item_fields else "pages"
+
+    def update_stats(self) -> StoreInfo | None:
+        """Set the stats that are not counted but looked at; return what the store holds."""
         try:
             info = self.detector.info()
         except StoreError:
             info = None  # it has failed before, and that was said
-        self.stats.finish(info)
-        things = "item" if self.config.item_fields else "page"
+        self.stats.update(info)
+        return info
+
+    def close(self) -> None:
+        """Set the last stats, log the closing line, close store and log."""
+        self._periodic.stop()
+        self.update_stats()
         logger.info(
             "simdup: %(sentence)s; %(log)s",
             {
-                "sentence": self.stats.sentence(things),
+                "sentence": self.stats.sentence(self.things.removesuffix("s")),
                 "log": f"duplicates are listed in {self.log.path}" if self.log else "no log",
             },
             extra={"spider": self.crawler.spider},

@@ -343,9 +343,11 @@ class _LmdbTransaction:
         page_id = _unpack(raw)
         return page_id, self.get(page_id)
 
-    def find_body(self, digest: bytes) -> int | None:
-        raw = self._txn.get(digest, db=self._dbs.bodies)  # of several the first: the oldest page
-        return None if raw is None else _unpack(raw)
+    def find_bodies(self, digest: bytes) -> list[int]:
+        with self._txn.cursor(self._dbs.bodies) as cursor:
+            if not cursor.set_key(digest):
+                return []
+            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), MAX_SAME_TEXT)]
 
     def find_texts(self, digests: Sequence[bytes]) -> list[int]:
         found: set[int] = set()

@@ -96,8 +96,8 @@ class PageTransaction(Protocol):
     def find(self, key: bytes) -> tuple[int, Record] | None:
         """Return (page id, record) of the page with this request fingerprint."""
 
-    def find_body(self, digest: bytes) -> int | None:
-        """Return the id of the oldest kept page with this body digest."""
+    def find_bodies(self, digest: bytes) -> list[int]:
+        """Return the ids of the kept pages with this body digest, the ``MAX_SAME_TEXT`` oldest."""
 
     def find_texts(self, digests: Sequence[bytes]) -> list[int]:
         """Return the ids of the kept pages, oldest first, that have a view with one of *digests*;

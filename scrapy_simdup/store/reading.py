@@ -1,0 +1,146 @@
+"""A store, to be read only: for commands and reports, also while a crawl writes to it.
+
+LMDB keeps the pages of a file that a reader may still see, so a long transaction makes a file grow
+that is written to. Whatever walks through a store does it in many short ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from scrapy_simdup.errors import StoreError
+from scrapy_simdup.store.crawls import decode_crawl
+from scrapy_simdup.store.environment import Environment
+from scrapy_simdup.store.layouts import CurrentTables
+from scrapy_simdup.store.lmdb import (
+    KIND,
+    Databases,
+    LmdbTransaction,
+    layout_of,
+    store_info,
+)
+from scrapy_simdup.store.permuted import PermutedTables
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    import lmdb
+    from typing_extensions import Self
+
+    from scrapy_simdup.store.crawls import Crawl
+    from scrapy_simdup.store.records import PageTransaction, Record, StoreInfo
+
+T = TypeVar("T")
+
+_BATCH = 1_000
+
+
+class StoreReader:
+    """What is in the store at *path*; with *max_distance*, look-ups reach as far.
+
+    Raises :class:`StoreError` where there is none, or none that can be read. To be closed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], max_distance: int = 0) -> None:
+        self._environment = Environment.open(path, kind=KIND, readonly=True)
+        self._max_distance = max_distance
+        try:
+            self._databases = Databases(self._environment)
+            self._tables = CurrentTables(self._permuted_tables)
+        except BaseException:
+            self._environment.close()
+            raise
+
+    def _permuted_tables(self, header: Mapping[str, Any]) -> PermutedTables:
+        name = self._environment.name
+        try:
+            return PermutedTables(layout_of(name, header), self._max_distance)
+        except ValueError as error:
+            raise StoreError(
+                f"{name} was laid out for a smaller max_distance than {self._max_distance} "
+                f"({error}); use a smaller one, or scrapy simdup rebuild"
+            ) from error
+
+    def info(self) -> StoreInfo:
+        return store_info(self._environment)
+
+    def header(self) -> dict[str, Any]:
+        return self._environment.header()
+
+    def transaction(self, job: Callable[[PageTransaction], T]) -> T:
+        """Run *job* in one transaction, in which it must not write."""
+        return self._environment.read(
+            lambda txn: job(LmdbTransaction(txn, self._databases, self._tables.of(txn)))
+        )
+
+    def get(self, page_id: int) -> Record:
+        """The record of a page; KeyError if there is none."""
+        return self.transaction(lambda txn: txn.get(page_id))
+
+    def records(self, after: int = 0) -> Iterator[tuple[int, Record]]:
+        """All (page id, record) in the order of their ids, from the first id above *after* on."""
+        while batch := self.transaction(lambda txn: txn.records(after, _BATCH)):  # noqa: B023
+            yield from batch
+            after = batch[-1][0]
+
+    def find_url(self, url: str) -> list[tuple[int, Record]]:
+        """The pages with this very URL. Several requests may have one; all records are looked at."""
+        return [(page_id, record) for page_id, record in self.records() if record.url == url]
+
+    def aliases(self, page_id: int) -> list[int]:
+        """The ids of the pages that are recorded as duplicates of this one, oldest first."""
+        return self.transaction(lambda txn: txn.aliases_of(page_id))
+
+    def clusters(self, limit: int | None = None) -> list[tuple[int, int]]:
+        """(page id of the representative, number of its duplicates), the largest first."""
+
+        def job(txn: lmdb.Transaction) -> Counter[int]:
+            with txn.cursor(self._databases.aliases) as cursor:
+                return Counter(
+                    {
+                        int.from_bytes(key, "big"): cursor.count()
+                        for key in cursor.iternext_nodup(keys=True, values=False)
+                    }
+                )
+
+        sizes = self._environment.read(job)
+        return sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        """The ids of all kept pages within ``max_distance`` of one of *simhashes*, oldest first."""
+        return self.transaction(lambda txn: txn.candidates(simhashes))
+
+    def crawls(self) -> list[Crawl]:
+        """What is known of crawls, the oldest first."""
+
+        def job(txn: lmdb.Transaction) -> list[Crawl]:
+            with txn.cursor(self._databases.crawls) as cursor:
+                return [decode_crawl(value) for value in cursor.iternext(keys=False)]
+
+        try:
+            return self._environment.read(job)
+        except msgspec.DecodeError as error:
+            raise StoreError(
+                f"{self._environment.name} has a damaged list of crawls ({error}); restore a copy, "
+                "or use another store"
+            ) from error
+
+    def close(self) -> None:
+        self._environment.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
