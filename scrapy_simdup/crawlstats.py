@@ -128,13 +128,17 @@ class CrawlStats:
             for name, value in timing.summary().items():
                 self._stats.set_value(f"simdup/time/{step}_ms/{name}", value)
 
-    def sentence(self, things: str) -> str:
-        """Return the closing line: what was checked, found, not checked, and saved."""
-        stats: dict[str, Any] = {
+    def counts(self) -> dict[str, Any]:
+        """All of them, without their prefix."""
+        return {
             key.removeprefix("simdup/"): value
             for key, value in self._stats.get_stats().items()
             if key.startswith("simdup/")
         }
+
+    def sentence(self, things: str) -> str:
+        """Return the closing line: what was checked, found, not checked, and saved."""
+        stats = self.counts()
         checked = stats.get("checked", 0)
         exact, near = stats.get("duplicate/exact", 0), stats.get("duplicate/near", 0)
         share = f"{100 * (exact + near) / checked:.1f} %" if checked else "0 %"

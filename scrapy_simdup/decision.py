@@ -42,7 +42,7 @@ MAX_COMPARED = 64
 ones first. Only a page with more siblings than that of one template could have another duplicate
 among the rest."""
 
-_VERSION = importlib.metadata.version("scrapy-simdup")
+VERSION = importlib.metadata.version("scrapy-simdup")
 _CRITERIA = (
     *("max_distance", "min_resemblance", "min_tokens"),
     *("keep_siblings", "keep_text", "max_elements", "scope"),
@@ -143,17 +143,8 @@ class Decision:
                 change, reason = "minor", "simhash"
             else:
                 change, reason = "changed", "url"
-        now = time.time()
-        first_seen = former.first_seen or now
-        record = msgspec.structs.replace(
-            record,
-            key=former.key,
-            url=self.page.url,
-            first_seen=first_seen,
-            last_seen=now,
-            crawl=self.crawl,
-        )
-        txn.put(record, page_id)
+        record = msgspec.structs.replace(record, key=former.key, url=self.page.url)
+        txn.put(self._dated(record, former), page_id)
         return Verdict(
             kind="revisit",
             change=change,
@@ -191,17 +182,15 @@ class Decision:
             body_bytes=record.body_bytes,
             text=record.text,
             cut_off=former.cut_off if self.analysis is None else self.analysis.cut_off,
-            last_seen=time.time(),
-            crawl=self.crawl,
         )
-        txn.put(alias, page_id)
-        return _as_duplicate(txn, alias, original)
+        txn.put(self._dated(alias, former), page_id)
+        return self._as_duplicate(txn, page_id, alias, original)
 
     def _judged(self, url: str, profile: Profile, original: Record) -> bytes:
         """8 bytes that stay the same as long as both pages, and how they are judged, do."""
         criteria = [getattr(self.config, name) for name in _CRITERIA]
         hosts = host_of(url), host_of(original.url)
-        seen = (_VERSION, criteria, hosts, profile, original.profile)
+        seen = (VERSION, criteria, hosts, profile, original.profile)
         return blake2b(msgspec.msgpack.encode(seen), digest_size=8).digest()
 
     def _exact(self, txn: PageTransaction, page_id: int | None) -> Verdict | None:
@@ -220,12 +209,8 @@ class Decision:
         analysis: Analysis,
         refused: tuple[Record, Comparison] | None,
     ) -> Verdict:
-        now = time.time()
         record = self._record(analysis)
-        txn.put(
-            msgspec.structs.replace(record, first_seen=now, last_seen=now, crawl=self.crawl),
-            page_id,
-        )
+        txn.put(self._dated(record, None if page_id is None else txn.get(page_id)), page_id)
         txn.learn_blocks(self._host, self._own_blocks)
         return Verdict(
             kind="unique",
@@ -250,7 +235,9 @@ class Decision:
 
     def _is_former_self(self, original: Record) -> bool:
         return (
-            self.page.is_item and original.crawl != self.crawl and host_of(original.url) == self._host
+            self.page.is_item
+            and original.crawl != self.crawl
+            and host_of(original.url) == self._host
         )
 
     def _most_similar(self, txn: PageTransaction, profile: Profile) -> list[tuple[int, Record]]:
@@ -298,8 +285,6 @@ class Decision:
             revisit = self._revisit(txn, original_id, original)
             assert revisit is not None, "it has the same bytes, or there is an analysis"
             return revisit
-        now = time.time()
-        first_seen = now if page_id is None else txn.get(page_id).first_seen
         measured = _measured(record.profile, original.profile, comparison)
         alias = msgspec.structs.replace(
             record,
@@ -308,17 +293,50 @@ class Decision:
             judged=self._judged(self.page.url, record.profile, original),
             cut_off=self.analysis is not None and self.analysis.cut_off,
             **{name: measured[name] for name in _MEASURED},
-            first_seen=first_seen,
-            last_seen=now,
-            crawl=self.crawl,
         )
         if self.analysis is not None and record.title != original.title:
             # A near-duplicate of another title may be another page of a template: what they share
             # is learned, or the first page would stand for all of them for ever.
             txn.learn_blocks(self._host, self._own_blocks)
-        if page_id is not None or txn.find(self.page.key) is None:
-            txn.put(alias, page_id)  # else: a second copy of an item on one page
-        return _as_duplicate(txn, alias, original)
+        former = None if page_id is None else txn.get(page_id)
+        if former is not None or txn.find(self.page.key) is None:
+            page_id = txn.put(self._dated(alias, former), page_id)
+        # else: a second copy of an item on one page
+        return self._as_duplicate(txn, page_id, alias, original)
+
+    def _dated(self, record: Record, former: Record | None) -> Record:
+        """The record as of now; when and by which crawl it was found the former one says."""
+        now = time.time()
+        return msgspec.structs.replace(
+            record,
+            first_seen=(former and former.first_seen) or now,
+            added_by=(former and former.added_by) or self.crawl,
+            last_seen=now,
+            crawl=self.crawl,
+        )
+
+    def _as_duplicate(
+        self, txn: PageTransaction, page_id: int | None, alias: Record, original: Record
+    ) -> Verdict:
+        """The verdict that a duplicate's record tells of."""
+        links = self.config.cluster_links
+        view = alias.profile.view(alias.view or "") or alias.views[0]
+        view_of = original.profile.view(alias.view or "") or original.views[0]
+        return Verdict(
+            kind="near" if alias.reason == "simhash" else "exact",
+            duplicate_of=original.url,
+            reason=alias.reason,
+            title=alias.title,
+            title_of=original.title,
+            cluster_size=txn.aliases(alias.representative),
+            for_links=links > 0 and page_id in txn.aliases_of(alias.representative, links),
+            cut_off=alias.cut_off,
+            simhash=view.simhash,
+            simhash_of=view_of.simhash,
+            tokens=view.tokens,
+            tokens_of=view_of.tokens,
+            **{name: getattr(alias, name) for name in _MEASURED},
+        )
 
     def _record(self, analysis: Analysis | None, original: Record | None = None) -> Record:
         """Make the record of this page; without an analysis, the bytes are those of *original*."""
@@ -379,26 +397,6 @@ class Decision:
     def _own_blocks(self) -> npt.NDArray[np.uint32]:
         assert self.analysis is not None
         return self.analysis.portrait.own_blocks
-
-
-def _as_duplicate(txn: PageTransaction, alias: Record, original: Record) -> Verdict:
-    """The verdict that a duplicate's record tells of."""
-    view = alias.profile.view(alias.view or "") or alias.views[0]
-    view_of = original.profile.view(alias.view or "") or original.views[0]
-    return Verdict(
-        kind="near" if alias.reason == "simhash" else "exact",
-        duplicate_of=original.url,
-        reason=alias.reason,
-        title=alias.title,
-        title_of=original.title,
-        cluster_size=txn.aliases(alias.representative),
-        cut_off=alias.cut_off,
-        simhash=view.simhash,
-        simhash_of=view_of.simhash,
-        tokens=view.tokens,
-        tokens_of=view_of.tokens,
-        **{name: getattr(alias, name) for name in _MEASURED},
-    )
 
 
 def _measured(profile: Profile, other: Profile, comparison: Comparison | None) -> dict[str, Any]:

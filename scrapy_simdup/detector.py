@@ -26,8 +26,9 @@ from w3lib.url import canonicalize_url
 from scrapy_simdup.analysis import Analysis, Declared, Material, storable
 from scrapy_simdup.analysts import Analysts
 from scrapy_simdup.config import Config
-from scrapy_simdup.decision import Decision, Page
+from scrapy_simdup.decision import VERSION, Decision, Page
 from scrapy_simdup.errors import ConfigError, StoreError
+from scrapy_simdup.store.crawls import Crawl
 from scrapy_simdup.store.lmdb import LmdbPageStore
 from scrapy_simdup.verdict import Verdict
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _MAX_KEY = 64
 _MAX_URL = 8_192
+#: Options that are not kept with a crawl: a secret, and where things are on this machine.
+_NOT_KEPT = frozenset({"seed", "store", "log", "enabled"})
 #: Pages that `check_many` reads ahead for each worker, so that none waits for work.
 _AHEAD = 8
 
@@ -94,6 +97,7 @@ class Detector:
     def _set_up(self, path: str | os.PathLike[str] | None, crawl: str, config: Config) -> None:
         self.config = config
         self._crawl = crawl
+        self._started = time.time()
         self._analysts = Analysts(config, self._worker_event)
         self._profiler = self._analysts.analyser.profiler
         self._store: PageStore = LmdbPageStore(
@@ -125,6 +129,26 @@ class Detector:
         The store's was chosen for ``expected_pages``; ``scrapy simdup rebuild`` chooses anew.
         """
         return self._store.outgrown()
+
+    def note_crawl(
+        self, spider: str | None = None, counts: Mapping[str, float] | None = None
+    ) -> Future[None]:
+        """Keep in the store that this crawl runs; with *counts*, its stats, that it has ended.
+
+        The crawl is the one that the detector was made with. Options are kept with it, for
+        ``scrapy simdup replay``; the seed is a secret and is not.
+        """
+        options = self.config.changed()
+        crawl = Crawl(
+            id=self._crawl,
+            spider=spider,
+            started=self._started,
+            ended=None if counts is None else time.time(),
+            version=VERSION,
+            options={name: value for name, value in options.items() if name not in _NOT_KEPT},
+            counts=dict(counts or {}),
+        )
+        return self._store.transact(lambda txn: txn.note_crawl(crawl))
 
     def load(self) -> None:
         """Import now what the first page would import, so that nothing waits for it later."""

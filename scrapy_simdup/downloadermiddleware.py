@@ -80,6 +80,8 @@ class SimdupDownloaderMiddleware:
             if verdict is None:
                 return response
             request.meta[VERDICT_KEY] = verdict
+            if action == "drop" and verdict.for_links:
+                action = "drop_items"
             action = self._account(request, response, verdict, action)
         except Exception as error:  # no page is lost by us
             request.meta.pop(VERDICT_KEY, None)

@@ -61,9 +61,9 @@ class PeriodicLine:
             {
                 "checked": checked,
                 "things": session.things,
-                "rate": (checked - self._checked) / minutes,
+                "rate": round((checked - self._checked) / minutes),
                 "duplicates": duplicates,
-                "found": (duplicates - self._duplicates) / minutes,
+                "found": round((duplicates - self._duplicates) / minutes),
                 "share": 100 * duplicates / checked if checked else 0.0,
                 "store": "not readable"
                 if info is None

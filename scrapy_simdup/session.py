@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -85,6 +86,7 @@ class Session:
     def announce(self) -> None:
         """Log the effective configuration and what the store holds, and begin the periodic line."""
         self._periodic.start()
+        self.detector.note_crawl(self._spider_name)
         info = self.detector.info()
         options = {name: getattr(self.config, name) for name in _SHOWN}
         options["workers"] = self.detector.workers
@@ -146,7 +148,7 @@ class Session:
         record = {
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             "crawl": self.crawl,
-            "spider": self.crawler.spider.name if self.crawler.spider else None,
+            "spider": self._spider_name,
             "simhash": _hex(verdict.simhash),
             "tokens": verdict.tokens,
             "title": verdict.title,
@@ -233,6 +235,10 @@ class Session:
             deferred_from_coro(closing)
 
     @property
+    def _spider_name(self) -> str | None:
+        return self.crawler.spider.name if self.crawler.spider else None
+
+    @property
     def things(self) -> str:
         """What is judged: ``pages``, or ``items``."""
         return "items" if self.config.item_fields else "pages"
@@ -250,6 +256,8 @@ class Session:
         """Set the last stats, log the closing line, close store and log."""
         self._periodic.stop()
         self.update_stats()
+        with suppress(StoreError):  # it has failed before, and that was said
+            self.detector.note_crawl(self._spider_name, self.stats.counts()).result()
         logger.info(
             "simdup: %(sentence)s; %(log)s",
             {

@@ -36,18 +36,17 @@ def site_of(url: str) -> str:
     is no registered domain (``localhost``, an address, a suffix alone) it is the host, with its
     port. The list is the one that tldextract brings: nothing is downloaded.
     """
+    host = host_of(url)
+    name = url if host == url else urlsplit(url).hostname or ""
     try:
-        name = urlsplit(url).hostname or ""
         ipaddress.ip_address(name)
     except ValueError:
-        return _suffixes()(name).top_domain_under_public_suffix or host_of(url)
-    return host_of(url)
+        return _suffixes()(name).top_domain_under_public_suffix or host
+    return host
 
 
 @cache
 def _suffixes() -> TLDExtract:
     from tldextract import TLDExtract
 
-    return TLDExtract(
-        cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
-    )
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

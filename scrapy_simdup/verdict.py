@@ -93,6 +93,9 @@ class Verdict:
         titles of this page and of the page it duplicates.
     ``cluster_size``
         pages known as duplicates of ``duplicate_of``, this one included.
+    ``for_links``
+        it is one of the first ``SIMDUP_CLUSTER_LINKS`` duplicates of its page, so in action
+        ``drop`` it reaches the spider for its links all the same.
     ``near_miss``
         the best candidate that verification refused, if the page was not found to be a duplicate.
     """
@@ -115,6 +118,7 @@ class Verdict:
     title: str | None = None
     title_of: str | None = None
     cluster_size: int | None = None
+    for_links: bool = False
     near_miss: NearMiss | None = None
 
     @property

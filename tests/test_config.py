@@ -26,7 +26,9 @@ class TestUnknownOptions:
         )
 
     def test_a_name_like_no_other_is_refused_with_all_that_are_known(self):
-        with pytest.raises(ConfigError, match="unknown option zzz: known are action, enabled, exp"):
+        with pytest.raises(
+            ConfigError, match="unknown option zzz: known are action, close_on_alert, cl"
+        ):
             Config.from_options({"zzz": 1})
 
     def test_a_setting_in_the_wrong_case_is_refused_with_the_right_name(self):
@@ -64,6 +66,12 @@ WRONG = {
     "views": (
         [None, "", [], ["prose"], ["main", "text"], 5, True],
         "main, or main and prose (a list, or main,prose)",
+    ),
+    "scope": (["site", "ALL", "", None, True], "one of all, same-site, cross-site"),
+    "cluster_links": ([-1, 0.5, "some", None, True], "a whole number ≥ 0"),
+    "close_on_alert": (
+        ["flood", ["one_page", "flood"], 5, [1], {"one_page"}],
+        "True, False, or a list of large_cluster, one_page, duplicates, refusals, no_text",
     ),
     "keep_siblings": ([None, "maybe", 2, []], "True or False"),
     "expected_pages": (

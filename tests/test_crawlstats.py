@@ -137,7 +137,7 @@ class TestCounting:
 
     def test_at_the_end_come_the_store_and_the_times(self, stats, collector):
         stats.timing("extract", 0.25)
-        stats.finish(INFO)
+        stats.update(INFO)
         found = collector.get_stats()
         assert found == {
             "simdup/store/pages": 120,
@@ -148,7 +148,7 @@ class TestCounting:
         assert all(documented(key.removeprefix("simdup/")) for key in found)
 
     def test_at_the_end_a_store_that_cannot_be_read_has_no_numbers(self, stats, collector):
-        stats.finish(None)
+        stats.update(None)
         assert collector.get_stats() == {}
 
 

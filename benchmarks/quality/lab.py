@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from variants import Variant
 
+    from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.verdict import Verdict
 
 Hashes = npt.NDArray[np.uint64]
@@ -412,8 +413,8 @@ class MemoryStore:
         page_id = self._keys.get(key)
         return None if page_id is None else (page_id, self._records[page_id])
 
-    def find_body(self, digest: bytes) -> int | None:
-        return self._bodies.get(digest)
+    def find_bodies(self, digest: bytes) -> list[int]:
+        return [self._bodies[digest]] if digest in self._bodies else []
 
     def find_texts(self, digests: Sequence[bytes]) -> list[int]:
         found = (self._texts[digest][:MAX_SAME_TEXT] for digest in set(digests))
@@ -453,6 +454,19 @@ class MemoryStore:
 
     def aliases(self, page_id: int) -> int:
         return self._aliases[page_id]
+
+    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
+        found = [n for n, record in self._records.items() if record.representative == page_id]
+        return found[:limit]
+
+    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
+        return [item for item in self._records.items() if item[0] > after][:limit]
+
+    def delete(self, page_id: int) -> None:
+        raise NotImplementedError("nothing is taken back in the lab")
+
+    def note_crawl(self, crawl: Crawl) -> None:
+        """There is one crawl only."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ tables    table number, prefix           permuted fingerprints
 holders   fingerprint (8)                page id of a kept page  yes, oldest first
 aliases   page id of a representative    page id of a duplicate  yes
 hosts     digest of the host's name (16) ``HostMemory``, packed
+crawls    start and digest of its id (16) ``Crawl`` (MessagePack)
 ========= ============================== ======================= ==================
 
 The layout of the tables is chosen when the store is made and stands in the header; other values of
@@ -32,6 +33,7 @@ import msgspec
 import numpy as np
 
 from scrapy_simdup.errors import StoreError
+from scrapy_simdup.store.crawls import crawl_key, encode_crawl
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.layouts import CurrentTables, relayout
@@ -55,11 +57,13 @@ if TYPE_CHECKING:
     import lmdb
     import numpy.typing as npt
 
+    from scrapy_simdup.store.crawls import Crawl
+
 T = TypeVar("T")
 
 KIND = "pages"
 
-_PLAIN = ("pages", "keys", "hosts", "tables")
+_PLAIN = ("pages", "keys", "hosts", "tables", "crawls")
 _INDEXES = ("bodies", "texts", "holders", "aliases")
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -112,11 +116,11 @@ class LmdbPageStore:
         self._max_distance = max_distance
         self._tables = CurrentTables(self._permuted_tables)
         environment.read(self._tables.of)
-        self._databases = _Databases(environment)
+        self._databases = Databases(environment)
 
     def _permuted_tables(self, header: Mapping[str, Any]) -> PermutedTables:
         name = self._environment.name
-        layout = _layout(name, header)
+        layout = layout_of(name, header)
         try:
             return PermutedTables(layout, self._max_distance)
         except ValueError as error:
@@ -127,7 +131,7 @@ class LmdbPageStore:
 
     def _write(self, run: Callable[[PageTransaction], T]) -> T:
         def job(txn: lmdb.Transaction) -> T:
-            transaction = _LmdbTransaction(txn, self._databases, self._tables.of(txn))
+            transaction = LmdbTransaction(txn, self._databases, self._tables.of(txn))
             result = run(transaction)
             transaction.write_memories()
             return result
@@ -168,7 +172,7 @@ class LmdbPageStore:
             raise StoreError(f"{self._environment.name} is closed") from error
 
     def info(self) -> StoreInfo:
-        return _info(self._environment)
+        return store_info(self._environment)
 
     def close(self) -> None:
         try:
@@ -183,7 +187,7 @@ def read_info(path: str | os.PathLike[str]) -> StoreInfo:
     """Say what the store at *path* holds, without changing it; also while a crawl is using it."""
     environment = Environment.open(path, kind=KIND, readonly=True)
     try:
-        return _info(environment)
+        return store_info(environment)
     finally:
         environment.close()
 
@@ -202,15 +206,15 @@ def rebuild(
     before = read_info(path).layout
     environment = Environment.open(path, kind=KIND)
     try:
-        _relayout(environment, _Databases(environment), max_distance, expected, on_progress)
-        return before, _layout(environment.name, environment.header()).name
+        _relayout(environment, Databases(environment), max_distance, expected, on_progress)
+        return before, layout_of(environment.name, environment.header()).name
     finally:
         environment.close()
 
 
 def _relayout(
     environment: Environment,
-    databases: _Databases,
+    databases: Databases,
     max_distance: int,
     expected: int | None,
     on_progress: Callable[[int, int], object] | None,
@@ -226,7 +230,7 @@ def _relayout(
     )
 
 
-def _info(environment: Environment) -> StoreInfo:
+def store_info(environment: Environment) -> StoreInfo:
     pages_db = environment.database("pages")
     aliases_db = environment.database("aliases", dupsort=True, dupfixed=True)
 
@@ -240,13 +244,13 @@ def _info(environment: Environment) -> StoreInfo:
         pages=pages - aliases,
         aliases=aliases,
         bytes=environment.info()["bytes"],
-        layout=_layout(environment.name, header).name,
+        layout=layout_of(environment.name, header).name,
         configuration_id=configuration_id(header["configuration"]),
         configuration=header["configuration"],
     )
 
 
-def _layout(name: str, header: Mapping[str, Any]) -> Layout:
+def layout_of(name: str, header: Mapping[str, Any]) -> Layout:
     try:
         return Layout.from_dict(header["layout"])
     except (KeyError, ValueError) as error:
@@ -276,7 +280,7 @@ def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, st
     )
 
 
-class _Databases:
+class Databases:
     """The handles of all sub-databases, and the name of the store, for messages."""
 
     def __init__(self, environment: Environment) -> None:
@@ -294,6 +298,7 @@ class _Databases:
     tables: Any
     holders: Any
     aliases: Any
+    crawls: Any
 
 
 def _indexed(record: Record) -> tuple[object, ...]:
@@ -317,10 +322,10 @@ def _host_key(host: str) -> bytes:
     return hashlib.blake2b(host.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-class _LmdbTransaction:
+class LmdbTransaction:
     """A ``PageTransaction`` around one LMDB transaction."""
 
-    def __init__(self, txn: lmdb.Transaction, databases: _Databases, tables: PermutedTables):
+    def __init__(self, txn: lmdb.Transaction, databases: Databases, tables: PermutedTables):
         self._txn = txn
         self._dbs = databases
         self._tables = tables
@@ -445,6 +450,28 @@ class _LmdbTransaction:
             self._txn.delete(_pack(simhash), raw_id, db=self._dbs.holders)
             if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:
                 self._tables.remove(self._txn, self._dbs.tables, simhash)
+
+    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
+        with self._txn.cursor(self._dbs.pages) as cursor:
+            if not cursor.set_range(_pack(after + 1)):
+                return []
+            ids = islice(cursor.iternext(values=False), limit)
+            return [(page_id, self.get(page_id)) for page_id in map(_unpack, ids)]
+
+    def delete(self, page_id: int) -> None:
+        record = self.get(page_id)
+        self._withdraw(page_id, record)
+        self._txn.delete(record.key, db=self._dbs.keys)
+        self._txn.delete(_pack(page_id), db=self._dbs.pages)
+
+    def note_crawl(self, crawl: Crawl) -> None:
+        self._txn.put(crawl_key(crawl), encode_crawl(crawl), db=self._dbs.crawls)
+
+    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
+        with self._txn.cursor(self._dbs.aliases) as cursor:
+            if not cursor.set_key(_pack(page_id)):
+                return []
+            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), limit)]
 
     def aliases(self, page_id: int) -> int:
         with self._txn.cursor(self._dbs.aliases) as cursor:

@@ -121,7 +121,7 @@ class StoreReader:
 
         def job(txn: lmdb.Transaction) -> list[Crawl]:
             with txn.cursor(self._databases.crawls) as cursor:
-                return [decode_crawl(value) for value in cursor.iternext(keys=False)]
+                return [decode_crawl(bytes(value)) for value in cursor.iternext(keys=False)]
 
         try:
             return self._environment.read(job)

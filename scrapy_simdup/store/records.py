@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from scrapy_simdup.page.profile import View
+    from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.store.planner import Plan
 
 T = TypeVar("T")
@@ -36,9 +37,9 @@ class Record(msgspec.Struct, kw_only=True, array_like=True):
     """A page. ``representative`` is 0 for a kept page, else the page id of the one it duplicates.
 
     ``key`` is the fingerprint of the request; digests have 16 bytes; times are seconds since the
-    epoch; ``crawl`` names the crawl that wrote this version of the record. The fields from
-    ``reason`` on say how a duplicate was recognised; ``judged`` is a digest of what that was seen
-    from.
+    epoch; ``crawl`` names the crawl that wrote this version of the record, ``added_by`` the one that
+    found the page. The fields from ``reason`` on say how a duplicate was recognised; ``judged`` is a
+    digest of what that was seen from.
     """
 
     key: bytes
@@ -61,6 +62,7 @@ class Record(msgspec.Struct, kw_only=True, array_like=True):
     rule: str | None = None
     cut_off: bool = False
     judged: bytes = b""
+    added_by: str = ""
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -129,6 +131,22 @@ class PageTransaction(Protocol):
 
     def aliases(self, page_id: int) -> int:
         """Return how many pages are recorded as duplicates of *page_id*."""
+
+    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
+        """Return the ids of these, oldest first; not more than *limit*."""
+
+    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
+        """Return the first *limit* of (page id, record) above the id *after*, ascending."""
+
+    def delete(self, page_id: int) -> None:
+        """Take a page out of the store; KeyError if there is none.
+
+        What was learned of its host stays. A page with duplicates leaves them without their
+        representative: whoever deletes it has to find them another one.
+        """
+
+    def note_crawl(self, crawl: Crawl) -> None:
+        """Keep what is known of a crawl, instead of what was known of it before."""
 
 
 class PageStore(Protocol):
