@@ -132,7 +132,11 @@ class Alarms:
         self._hosts.move_to_end(host)
         known.add(kind, original)
         alarms = [alarm for alarm in self._of_host(known, url, host) if _is_new(known, alarm)]
-        return [*alarms, *self._of_cluster(url, host, original, verdict.cluster_size or 0)]
+        alarms += self._of_cluster(url, host, original, verdict.cluster_size or 0)
+        # Of one page one need not hear in two ways so soon.
+        if _said("one_page", original) in known.raised:
+            alarms = [alarm for alarm in alarms if alarm.number != CLUSTER_SIZES[0]]
+        return alarms
 
     def _of_host(self, host: _Host, url: str, name: str) -> list[Alarm]:
         """What is true of a host's last pages, said or not."""
@@ -150,7 +154,8 @@ class Alarms:
             return found
         [(original, number)] = host.originals.most_common(1)
         if number >= _ONE_PAGE * of:
-            found.append(Alarm("one_page", name, url, number, of, original))
+            if original not in self._clusters:  # else it was told of
+                found.append(Alarm("one_page", name, url, number, of, original))
         elif of == WINDOW and duplicates >= _DUPLICATES * of and _jumped(host):
             found.append(Alarm("duplicates", name, url, duplicates, of))
         return found
@@ -179,11 +184,15 @@ def _kind(verdict: Verdict) -> str | None:
 
 def _is_new(host: _Host, alarm: Alarm) -> bool:
     """Whether this was not said of the host yet; then it counts as said."""
-    said = f"{alarm.kind} {alarm.original or ''}"
+    said = _said(alarm.kind, alarm.original or "")
     if said in host.raised or len(host.raised) > WINDOW:
         return False
     host.raised.add(said)
     return True
+
+
+def _said(kind: str, original: str) -> str:
+    return f"{kind} {original}"
 
 
 def _jumped(host: _Host) -> bool:
