@@ -107,7 +107,7 @@ class Decision:
         refused: tuple[Record, Comparison] | None = None
         boilerplate = self._is_boilerplate(txn)
         for original_id, original in self._most_similar(txn, analysis.portrait.profile):
-            comparison = self._compare(txn, analysis, original)
+            comparison = self.compare(txn, analysis, original)
             same_text = comparison.rule == "same_text"
             if comparison.near and (same_text or not boilerplate):
                 return self._duplicate(
@@ -136,7 +136,7 @@ class Decision:
             return None
         else:
             record = self._record(self.analysis)
-            comparison = self._compare(txn, self.analysis, former)
+            comparison = self.compare(txn, self.analysis, former)
             if _same_text(record.profile, former.profile):
                 change, reason = "unchanged", "text"
             elif comparison.near:
@@ -355,7 +355,8 @@ class Decision:
             text=text,
         )
 
-    def _compare(self, txn: PageTransaction, analysis: Analysis, other: Record) -> Comparison:
+    def compare(self, txn: PageTransaction, analysis: Analysis, other: Record) -> Comparison:
+        """Compare the page at hand with a stored one."""
         host = self._host
 
         def common(blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:

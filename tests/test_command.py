@@ -192,7 +192,7 @@ class TestFailures:
             (("stats", "wipe", "--store", "pages"), "unknown: wipe"),
             (("stats", "--stroe", "pages"), "unknown: --stroe pages"),
             (("stats", "--store", "pages", "-x"), "unknown: -x"),
-            ((), "say what; there is: stats, import, rebuild"),
+            ((), "say what; there is: stats, check, import, rebuild"),
             (("stats",), "say which store: --store FOLDER, --spider NAME, or SIMDUP_STORE"),
         ],
     )

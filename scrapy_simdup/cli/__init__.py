@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: Name of a subcommand → the module of this package that does it, in the order of the help.
 SUBCOMMANDS: Final[dict[str, str]] = {
     "stats": "stats",
+    "check": "check",
     "import": "pages",
     "rebuild": "rebuild",
 }

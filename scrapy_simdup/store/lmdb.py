@@ -112,7 +112,7 @@ class LmdbPageStore:
             header = environment.complete_header(
                 layout=layout.to_dict(), configuration=configuration
             )
-        _check_configuration(environment.name, configuration, header["configuration"])
+        check_configuration(environment.name, configuration, header["configuration"])
         self._max_distance = max_distance
         self._tables = CurrentTables(self._permuted_tables)
         environment.read(self._tables.of)
@@ -266,7 +266,8 @@ def _distinct(txn: lmdb.Transaction, holders: Any) -> U64:
     return np.frombuffer(keys, dtype=">u8").astype(np.uint64)
 
 
-def _check_configuration(store: str, wanted: dict[str, str], found: dict[str, str]) -> None:
+def check_configuration(store: str, wanted: dict[str, str], found: dict[str, str]) -> None:
+    """Raise :class:`StoreError`, with what differs, unless both configurations are the same."""
     if wanted == found:
         return
     differences = ", ".join(

@@ -19,10 +19,12 @@ from scrapy_simdup.store.lmdb import (
     KIND,
     Databases,
     LmdbTransaction,
+    check_configuration,
     layout_of,
     store_info,
 )
 from scrapy_simdup.store.permuted import PermutedTables
+from scrapy_simdup.store.tables import MAX_PROBES
 
 if TYPE_CHECKING:
     import os
@@ -53,6 +55,7 @@ class StoreReader:
         try:
             self._databases = Databases(self._environment)
             self._tables = CurrentTables(self._permuted_tables)
+            self._environment.read(self._tables.of)
         except BaseException:
             self._environment.close()
             raise
@@ -67,8 +70,24 @@ class StoreReader:
                 f"({error}); use a smaller one, or scrapy simdup rebuild"
             ) from error
 
+    def within(self, max_distance: int) -> StoreReader:
+        """A reader of the same store whose look-ups reach as far, or as far as its tables can."""
+        environment = self._environment
+        assert environment.path is not None, "stores without a folder are not opened for reading"
+        layout = layout_of(environment.name, environment.header())
+        reach = max(
+            (k for k in range(max_distance + 1) if sum(layout.probe_counts(k)) <= MAX_PROBES),
+            default=0,
+        )
+        return StoreReader(environment.path, max(reach, self._max_distance))
+
     def info(self) -> StoreInfo:
         return store_info(self._environment)
+
+    def check_configuration(self, configuration: dict[str, str]) -> None:
+        """Raise :class:`StoreError` unless the store's fingerprints were made in this way."""
+        found = self._environment.header()["configuration"]
+        check_configuration(self._environment.name, configuration, found)
 
     def header(self) -> dict[str, Any]:
         return self._environment.header()
