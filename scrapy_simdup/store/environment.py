@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Schema of everything in the store. A store with a higher number is refused.
-SCHEMA = 3
+SCHEMA = 4
 
 _MAGIC = "scrapy-simdup"
 _HEADER_KEY = b"header"

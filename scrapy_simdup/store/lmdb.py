@@ -1,73 +1,39 @@
-"""The page store on LMDB: records, digests, permuted tables and what is known of hosts.
+"""The page store on LMDB: opening it, who may use it, one transaction after another.
 
-Sub-databases (all numbers big-endian, so that bytes sort as numbers):
-
-========= ============================== ======================= ==================
-name      key                            value                   several values
-========= ============================== ======================= ==================
-pages     page id (8 bytes)              record (MessagePack)
-keys      fingerprint of the request     page id
-bodies    body digest (16)               page id of a kept page  yes, oldest first
-texts     digest of a view (16)          page id of a kept page  yes, oldest first
-tables    table number, prefix           permuted fingerprints
-holders   fingerprint (8)                page id of a kept page  yes, oldest first
-aliases   page id of a representative    page id of a duplicate  yes
-hosts     digest of the host's name (16) ``HostMemory``, packed
-crawls    start and digest of its id (16) ``Crawl`` (MessagePack)
-========= ============================== ======================= ==================
-
-The layout of the tables is chosen when the store is made and stands in the header; other values of
-k use the same tables with more or fewer probes.
-
-Whatever is damaged is a ``StoreError`` that says so, never taken for empty.
+What is in it, and what a transaction may do, is in `transaction`. The layout of the tables is chosen
+when the store is made and stands in the header; other values of k use the same tables with more or
+fewer probes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
 import numpy as np
 
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.crawls import crawl_key, encode_crawl
 from scrapy_simdup.store.environment import Environment
-from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.layouts import CurrentTables, relayout
 from scrapy_simdup.store.permuted import PermutedTables
 from scrapy_simdup.store.planner import Plan, outgrown, plan
-from scrapy_simdup.store.records import (
-    COMMON_PAGES,
-    MAX_SAME_TEXT,
-    PageTransaction,
-    Record,
-    StoreInfo,
-)
+from scrapy_simdup.store.records import PageTransaction, StoreInfo
 from scrapy_simdup.store.tables import U64, Layout
+from scrapy_simdup.store.transaction import Databases, LmdbTransaction
 from scrapy_simdup.work import GroupCommitter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
 
     import lmdb
-    import numpy.typing as npt
 
-    from scrapy_simdup.store.crawls import Crawl
 
 T = TypeVar("T")
 
 KIND = "pages"
-
-_PLAIN = ("pages", "keys", "hosts", "tables", "crawls")
-_INDEXES = ("bodies", "texts", "holders", "aliases")
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Record).decode
 
 
 def configuration_id(configuration: Mapping[str, str]) -> str:
@@ -279,201 +245,3 @@ def check_configuration(store: str, wanted: dict[str, str], found: dict[str, str
         f"{store} was made with another configuration ({differences}); its fingerprints "
         "cannot be compared with new ones. Use the same options and versions, or another store"
     )
-
-
-class Databases:
-    """The handles of all sub-databases, and the name of the store, for messages."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.store = environment.name
-        for name in _PLAIN:
-            setattr(self, name, environment.database(name))
-        for name in _INDEXES:
-            setattr(self, name, environment.database(name, dupsort=True, dupfixed=True))
-
-    pages: Any
-    keys: Any
-    hosts: Any
-    bodies: Any
-    texts: Any
-    tables: Any
-    holders: Any
-    aliases: Any
-    crawls: Any
-
-
-def _indexed(record: Record) -> tuple[object, ...]:
-    """What a record is found by: where that is the same, the indexes are."""
-    if not record.kept:
-        return (record.representative,)
-    views = {view.digest for view in record.views}, {view.simhash for view in record.views}
-    return (0, record.body_digest, *views)
-
-
-def _pack(number: int) -> bytes:
-    return number.to_bytes(8, "big")
-
-
-def _unpack(raw: Any) -> int:
-    return int.from_bytes(raw, "big")
-
-
-def _host_key(host: str) -> bytes:
-    """Hosts are told apart by this digest; it has one length, and LMDB's keys have a longest."""
-    return hashlib.blake2b(host.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-class LmdbTransaction:
-    """A ``PageTransaction`` around one LMDB transaction."""
-
-    def __init__(self, txn: lmdb.Transaction, databases: Databases, tables: PermutedTables):
-        self._txn = txn
-        self._dbs = databases
-        self._tables = tables
-        self._memories: dict[bytes, HostMemory] = {}
-        self._learned: set[bytes] = set()
-
-    def get(self, page_id: int) -> Record:
-        raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
-        if raw is None:
-            raise KeyError(page_id)
-        try:
-            return _decode(raw)
-        except msgspec.DecodeError as error:
-            raise self._damaged(f"record of page {page_id}", error) from error
-
-    def find(self, key: bytes) -> tuple[int, Record] | None:
-        raw = self._txn.get(key, db=self._dbs.keys)
-        if raw is None:
-            return None
-        page_id = _unpack(raw)
-        return page_id, self.get(page_id)
-
-    def find_bodies(self, digest: bytes) -> list[int]:
-        with self._txn.cursor(self._dbs.bodies) as cursor:
-            if not cursor.set_key(digest):
-                return []
-            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), MAX_SAME_TEXT)]
-
-    def find_texts(self, digests: Sequence[bytes]) -> list[int]:
-        found: set[int] = set()
-        with self._txn.cursor(self._dbs.texts) as cursor:
-            for digest in set(digests):
-                if cursor.set_key(digest):
-                    found.update(map(_unpack, islice(cursor.iternext_dup(), MAX_SAME_TEXT)))
-        return sorted(found)
-
-    def candidates(self, simhashes: Sequence[int]) -> list[int]:
-        found: set[int] = set()
-        with self._txn.cursor(self._dbs.holders) as cursor:
-            for simhash in set(simhashes):
-                try:
-                    near = self._tables.query(self._txn, self._dbs.tables, simhash)
-                except ValueError as error:  # a bucket is not a number of whole fingerprints
-                    raise self._damaged("table of fingerprints", error) from error
-                keys = [_pack(fingerprint) for _, fingerprint in near]
-                if keys:
-                    found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))
-        return sorted(found)
-
-    def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        return self._memory(host, _host_key(host)).count(blocks) >= COMMON_PAGES
-
-    def learn_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> None:
-        if len(blocks):
-            key = _host_key(host)
-            self._memory(host, key).learn(blocks)
-            self._learned.add(key)
-
-    def write_memories(self) -> None:
-        """Write what was learned of hosts: once for all pages of a transaction."""
-        for key in sorted(self._learned):
-            self._txn.put(key, self._memories[key].encode(), db=self._dbs.hosts)
-        self._learned.clear()
-
-    def _memory(self, host: str, key: bytes) -> HostMemory:
-        if key not in self._memories:  # asked for again and again in one decision
-            raw = self._txn.get(key, db=self._dbs.hosts)
-            try:
-                self._memories[key] = HostMemory() if raw is None else HostMemory.decode(bytes(raw))
-            except ValueError as error:
-                raise self._damaged(f"memory of host {host!r}", error) from error
-        return self._memories[key]
-
-    def _damaged(self, what: str, error: Exception) -> StoreError:
-        return StoreError(
-            f"{self._dbs.store} has a damaged {what} ({error}); restore a copy, or use another store"
-        )
-
-    def put(self, record: Record, page_id: int | None = None) -> int:
-        is_new = page_id is None
-        former: Record | None = None
-        if page_id is None:
-            page_id = self._next_id()
-            self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
-        else:
-            former = self.get(page_id)
-        # A new id is the largest: appended, LMDB fills its pages, else it leaves them half empty.
-        self._txn.put(_pack(page_id), _encode(record), append=is_new, db=self._dbs.pages)
-        if former is None or _indexed(former) != _indexed(record):
-            if former is not None:
-                self._withdraw(page_id, former)
-            self._enter(page_id, record)
-        return page_id
-
-    def _enter(self, page_id: int, record: Record) -> None:
-        """Enter a record into all indexes."""
-        raw_id = _pack(page_id)
-        if not record.kept:
-            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
-            return
-        self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
-        for digest in {view.digest for view in record.views}:
-            self._txn.put(digest, raw_id, db=self._dbs.texts)
-        for simhash in {view.simhash for view in record.views}:
-            self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
-            self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
-
-    def _next_id(self) -> int:
-        with self._txn.cursor(self._dbs.pages) as cursor:
-            return _unpack(cursor.key()) + 1 if cursor.last() else 1
-
-    def _withdraw(self, page_id: int, record: Record) -> None:
-        """Take a record out of all indexes, not out of ``pages`` and ``keys``."""
-        raw_id = _pack(page_id)
-        if not record.kept:
-            self._txn.delete(_pack(record.representative), raw_id, db=self._dbs.aliases)
-            return
-        self._txn.delete(record.body_digest, raw_id, db=self._dbs.bodies)
-        for digest in {view.digest for view in record.views}:
-            self._txn.delete(digest, raw_id, db=self._dbs.texts)
-        for simhash in {view.simhash for view in record.views}:
-            self._txn.delete(_pack(simhash), raw_id, db=self._dbs.holders)
-            if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:
-                self._tables.remove(self._txn, self._dbs.tables, simhash)
-
-    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
-        with self._txn.cursor(self._dbs.pages) as cursor:
-            if not cursor.set_range(_pack(after + 1)):
-                return []
-            ids = islice(cursor.iternext(values=False), limit)
-            return [(page_id, self.get(page_id)) for page_id in map(_unpack, ids)]
-
-    def delete(self, page_id: int) -> None:
-        record = self.get(page_id)
-        self._withdraw(page_id, record)
-        self._txn.delete(record.key, db=self._dbs.keys)
-        self._txn.delete(_pack(page_id), db=self._dbs.pages)
-
-    def note_crawl(self, crawl: Crawl) -> None:
-        self._txn.put(crawl_key(crawl), encode_crawl(crawl), db=self._dbs.crawls)
-
-    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
-        with self._txn.cursor(self._dbs.aliases) as cursor:
-            if not cursor.set_key(_pack(page_id)):
-                return []
-            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), limit)]
-
-    def aliases(self, page_id: int) -> int:
-        with self._txn.cursor(self._dbs.aliases) as cursor:
-            return cursor.count() if cursor.set_key(_pack(page_id)) else 0

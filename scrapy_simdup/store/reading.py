@@ -17,14 +17,13 @@ from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.layouts import CurrentTables
 from scrapy_simdup.store.lmdb import (
     KIND,
-    Databases,
-    LmdbTransaction,
     check_configuration,
     layout_of,
     store_info,
 )
 from scrapy_simdup.store.permuted import PermutedTables
 from scrapy_simdup.store.tables import MAX_PROBES
+from scrapy_simdup.store.transaction import Databases, LmdbTransaction
 
 if TYPE_CHECKING:
     import os

@@ -521,8 +521,8 @@ class TestReplacing:
         def no(*arguments):
             raise AssertionError("an index was touched")
 
-        monkeypatch.setattr("scrapy_simdup.store.lmdb._LmdbTransaction._withdraw", no)
-        monkeypatch.setattr("scrapy_simdup.store.lmdb._LmdbTransaction._enter", no)
+        monkeypatch.setattr("scrapy_simdup.store.transaction.LmdbTransaction._withdraw", no)
+        monkeypatch.setattr("scrapy_simdup.store.transaction.LmdbTransaction._enter", no)
         do(store, "put", record("a", 1, 2, body=3, crawl="later"), first)
         do(store, "put", record("b", 9, representative=first, crawl="later"), alias)
         assert do(store, "get", first).crawl == do(store, "get", alias).crawl == "later"
