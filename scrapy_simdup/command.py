@@ -52,6 +52,7 @@ class SimdupCommand(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         from scrapy_simdup.cli import SUBCOMMANDS, run
         from scrapy_simdup.cli.context import Context
+        from scrapy_simdup.cli.output import printable
 
         if args:
             raise UsageError(f"unknown: {' '.join(args)}")
@@ -64,7 +65,7 @@ class SimdupCommand(ScrapyCommand):
         except BrokenPipeError:  # the reader, such as head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except SimdupError as error:
-            print(f"scrapy simdup: {error}", file=sys.stderr)
+            print(f"scrapy simdup: {printable(error)}", file=sys.stderr)
             self.exitcode = 1
         except KeyboardInterrupt:
             print("scrapy simdup: broken off; what was done is stored", file=sys.stderr)

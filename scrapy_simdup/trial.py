@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.analysis import Analysis, Material
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.measure import Comparison
+    from scrapy_simdup.page.profiler import Profiler
     from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.store.reading import StoreReader
     from scrapy_simdup.store.records import PageTransaction, Record
@@ -45,13 +46,17 @@ class Judge:
 
     def __init__(self, reader: StoreReader, config: Config) -> None:
         self._reader = reader
-        self._config = config
+        self.config = config
         self._analyser = Analyser(config)
         reader.check_configuration(self._analyser.identity)
 
+    @property
+    def profiler(self) -> Profiler:
+        return self._analyser.profiler
+
     def analyse(self, material: Material) -> Analysis | str:
         """The analysis of a page, or why it would be skipped."""
-        if len(material.body) > self._config.max_body_bytes:
+        if len(material.body) > self.config.max_body_bytes:
             return "body_too_large"
         if not material.body or material.body.isspace():
             return "empty_body" if material.is_html else "no_text"
@@ -60,7 +65,7 @@ class Judge:
 
     def judge(self, url: str, material: Material) -> Trial:
         """What would be said of the page at *url*, if it came now."""
-        page = Page(url=storable(url), key=page_key(url), material=material, seed=self._config.seed)
+        page = Page(url=storable(url), key=page_key(url), material=material, seed=self.config.seed)
         analysis = self.analyse(material)
         if isinstance(analysis, str):
             return Trial(page, Verdict(kind="skipped", reason=analysis), None)
@@ -73,7 +78,7 @@ class Judge:
         return self._reader.transaction(lambda txn: decision(Unwritten(txn)))
 
     def _decision(self, page: Page, analysis: Analysis | None) -> Decision:
-        return Decision(page, analysis, self._config, "", self._analyser.profiler)
+        return Decision(page, analysis, self.config, "", self._analyser.profiler)
 
     def nearest(self, trial: Trial, limit: int) -> list[tuple[Record, Comparison]]:
         """The stored pages that are most alike, of those within the reader's ``max_distance``.

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 #: Name of a subcommand → the module of this package that does it, in the order of the help.
 SUBCOMMANDS: Final[dict[str, str]] = {
     "stats": "stats",
+    "log": "log",
     "check": "check",
+    "explain": "explain",
+    "clusters": "clusters",
+    "alternates": "alternates",
     "import": "pages",
     "rebuild": "rebuild",
 }

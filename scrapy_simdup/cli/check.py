@@ -94,7 +94,7 @@ def _verdict(trial: Trial) -> dict[str, Any]:
 
 def _row(record: Record, comparison: Comparison) -> dict[str, Any]:
     return {
-        "near": "yes" if comparison.near else "no",
+        "near": comparison.near,
         "distance": comparison.distance,
         "resemblance": comparison.resemblance,
         "containment": comparison.containment,

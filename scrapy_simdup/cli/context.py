@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
@@ -45,6 +46,21 @@ class Context:
         if store is None:
             raise UsageError("say which store: --store FOLDER, --spider NAME, or SIMDUP_STORE")
         return store
+
+    def logs(self) -> list[Path]:
+        """The dropped-page logs there are, the last one first: where ``SIMDUP_LOG`` says, or by
+        default in the data folder; of ``--spider``, if that is given.
+        """
+        config = self.config()
+        if config.log:
+            name = self._spider_name() if self.options.spider else "*"
+            pattern = Path(config.log % {"spider": name, "time": "*"})
+            folder, name = pattern.parent, pattern.name
+        else:
+            folder = Path(self._of_spider("simdup"))
+            name = f"{self._spider_name() if self.options.spider else '*'}-dropped-*.jsonl"
+        found = [path for path in folder.glob(name) if path.is_file()]
+        return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
 
     def progress(self, total: int = 0) -> Progress:
         """A bar on standard error, if that is a terminal."""

@@ -22,6 +22,8 @@ def printable(value: Any) -> str:
     """A value as one line of text that is harmless on a terminal."""
     if value is None:
         return _NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
     text = str(value)

@@ -76,12 +76,35 @@ def compare_profiles(
     matter. Of several views the one that makes the pages near counts, then the one with the best
     resemblance.
     """
-    pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
-    found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
+    found = compare_views(
+        a,
+        b,
+        criteria,
+        same_site=same_site,
+        common=common,
+        exact=exact,
+        thresholds=thresholds,
+    )
     if not found:
         # One page has only a main text, the other only prose: nothing to compare.
         return Comparison(None, None, None, near=False, rule="distance")
-    return max(found, key=_rank)
+    return found[0]
+
+
+def compare_views(
+    a: Portrait,
+    b: Profile,
+    criteria: Criteria,
+    *,
+    same_site: bool,
+    common: Common | None = None,
+    exact: Exact | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> list[Comparison]:
+    """As :func:`compare_profiles`, of each view that both pages have, the one that counts first."""
+    pair = _Pair(a, b, criteria, same_site, common, exact, thresholds)
+    found = [pair.judge(name) for name in (MAIN, PROSE) if pair.has(name)]
+    return sorted(found, key=_rank, reverse=True)
 
 
 def _rank(comparison: Comparison) -> tuple[bool, bool, bool, float, int]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from scrapy_simdup.page import features, simhash, sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
 Hashes: TypeAlias = "npt.NDArray[np.uint64]"
@@ -122,6 +123,12 @@ class Fingerprinter:
     def fingerprint(self, text: str) -> Fingerprint | None:
         """The fingerprint of a text, or None when it has no features at all."""
         return self.fingerprint_normalised(features.normalise(text))
+
+    def weighted_tokens(self, text: str) -> dict[str, float]:
+        """The distinct tokens of a text with their weights in its simhash, as they come."""
+        counts = Counter(self._tokenizer.tokens(features.normalise(text)))
+        weights = features.weigh(np.array([*counts.values()], dtype=np.int64), self.weights)
+        return dict(zip(counts, weights.tolist(), strict=True))
 
     def fingerprint_normalised(self, normalised: str) -> Fingerprint | None:
         """As `fingerprint`, of a text that went through `features.normalise` already."""

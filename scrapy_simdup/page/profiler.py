@@ -218,6 +218,10 @@ class Profiler:
             return "unreadable"
         return why
 
+    def weighted_tokens(self, texts: Sequence[str]) -> dict[str, float]:
+        """The distinct tokens of a text, given as its blocks, with their weights in its simhash."""
+        return self._fingerprinter.weighted_tokens("\n".join(texts))
+
     def shingles(self, texts: Sequence[str], *, japanese: bool) -> npt.NDArray[np.uint64]:
         """The hashes of the distinct shingles of a text, given as its blocks: uint64[n], ascending.
 
@@ -299,6 +303,14 @@ def _with_digits(text: str) -> str:
     kept = some[sketch.first_of_each(some)]
     pieces = zip((edges[kept] + 1).tolist(), edges[kept + 1].tolist(), strict=True)
     return b" ".join([data[start:end] for start, end in pieces]).decode("utf-8", "surrogatepass")
+
+
+def portrait_of(profile: Profile, seed: int) -> Portrait:
+    """The portrait of a page of which only the profile is left: what it consists of is not known.
+
+    So shingles are not counted out, and a text that is mostly boilerplate is not seen to be so.
+    """
+    return Portrait(profile, {}, _own_blocks(profile, seed), seed)
 
 
 def _own_blocks(profile: Profile, seed: int) -> npt.NDArray[np.uint32]:
