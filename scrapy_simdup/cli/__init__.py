@@ -24,6 +24,7 @@ SUBCOMMANDS: Final[dict[str, str]] = {
     "explain": "explain",
     "clusters": "clusters",
     "alternates": "alternates",
+    "export": "export",
     "import": "pages",
     "rebuild": "rebuild",
 }

@@ -22,7 +22,7 @@ class Crawl(msgspec.Struct, kw_only=True, frozen=True):
     ended: float | None = None
     version: str = ""
     options: dict[str, Any] = {}
-    counts: dict[str, float] = {}
+    counts: dict[str, int | float] = {}
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +40,7 @@ from scrapy_simdup.store.datafile import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 
@@ -276,6 +277,21 @@ class Environment:
             try:
                 with self._begin(write=False) as txn:
                     return job(txn)
+            except lmdb.Error as error:
+                raise self._store_error("read", error) from error
+
+    @contextmanager
+    def snapshot(self) -> Iterator[lmdb.Transaction]:
+        """One read transaction for as long as the block takes, for what must see one moment.
+
+        Meanwhile this process writes nothing to the store, and the file cannot use anew what others
+        have freed: it grows instead.
+        """
+        self.check_process()
+        with self._lock:
+            try:
+                with self._begin(write=False) as txn:
+                    yield txn
             except lmdb.Error as error:
                 raise self._store_error("read", error) from error
 

@@ -185,13 +185,13 @@ def _relayout(
     expected: int | None,
     on_progress: Callable[[int, int], object] | None,
 ) -> None:
-    stored = environment.read(lambda txn: _distinct(txn, databases.holders))
+    stored = environment.read(lambda txn: distinct_fingerprints(txn, databases.holders))
     layout = plan(max_distance, expected or max(1, len(stored))).layout
     relayout(
         environment,
         databases.tables,
         layout,
-        lambda txn: _distinct(txn, databases.holders),
+        lambda txn: distinct_fingerprints(txn, databases.holders),
         on_progress,
     )
 
@@ -225,7 +225,7 @@ def layout_of(name: str, header: Mapping[str, Any]) -> Layout:
         ) from error
 
 
-def _distinct(txn: lmdb.Transaction, holders: Any) -> U64:
+def distinct_fingerprints(txn: lmdb.Transaction, holders: Any) -> U64:
     """Return every fingerprint of a kept page once, uint64[n]."""
     cursor = txn.cursor(holders)
     keys = b"".join(cursor.iternext_nodup(keys=True, values=False))

@@ -7,12 +7,10 @@ that is written to. Whatever walks through a store does it in many short ones.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.crawls import decode_crawl
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.layouts import CurrentTables
 from scrapy_simdup.store.lmdb import (
@@ -23,7 +21,7 @@ from scrapy_simdup.store.lmdb import (
 )
 from scrapy_simdup.store.permuted import PermutedTables
 from scrapy_simdup.store.tables import MAX_PROBES
-from scrapy_simdup.store.transaction import Databases, LmdbTransaction
+from scrapy_simdup.store.transaction import Databases, LmdbTransaction, StoredTransaction
 
 if TYPE_CHECKING:
     import os
@@ -136,18 +134,14 @@ class StoreReader:
 
     def crawls(self) -> list[Crawl]:
         """What is known of crawls, the oldest first."""
+        with self.snapshot() as txn:
+            return txn.crawls()
 
-        def job(txn: lmdb.Transaction) -> list[Crawl]:
-            with txn.cursor(self._databases.crawls) as cursor:
-                return [decode_crawl(bytes(value)) for value in cursor.iternext(keys=False)]
-
-        try:
-            return self._environment.read(job)
-        except msgspec.DecodeError as error:
-            raise StoreError(
-                f"{self._environment.name} has a damaged list of crawls ({error}); restore a copy, "
-                "or use another store"
-            ) from error
+    @contextmanager
+    def snapshot(self) -> Iterator[StoredTransaction]:
+        """The whole store at one moment; see ``Environment.snapshot`` for what that costs."""
+        with self._environment.snapshot() as txn:
+            yield StoredTransaction(txn, self._databases)
 
     def close(self) -> None:
         self._environment.close()

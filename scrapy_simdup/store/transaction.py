@@ -29,12 +29,12 @@ import msgspec
 import numpy as np
 
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.crawls import crawl_key, encode_crawl
+from scrapy_simdup.store.crawls import crawl_key, decode_crawl, encode_crawl
 from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.records import COMMON_PAGES, MAX_SAME_TEXT, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import lmdb
     import numpy.typing as npt
@@ -92,15 +92,12 @@ def _host_key(host: str) -> bytes:
     return hashlib.blake2b(host.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-class LmdbTransaction:
-    """A ``PageTransaction`` around one LMDB transaction."""
+class StoredTransaction:
+    """What one LMDB transaction sees of a store, and may enter, the tables of fingerprints aside."""
 
-    def __init__(self, txn: lmdb.Transaction, databases: Databases, tables: PermutedTables):
+    def __init__(self, txn: lmdb.Transaction, databases: Databases) -> None:
         self._txn = txn
         self._dbs = databases
-        self._tables = tables
-        self._memories: dict[bytes, HostMemory] = {}
-        self._learned: set[bytes] = set()
 
     def get(self, page_id: int) -> Record:
         raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
@@ -117,6 +114,85 @@ class LmdbTransaction:
             return None
         page_id = _unpack(raw)
         return page_id, self.get(page_id)
+
+    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
+        with self._txn.cursor(self._dbs.pages) as cursor:
+            if not cursor.set_range(_pack(after + 1)):
+                return []
+            ids = islice(cursor.iternext(values=False), limit)
+            return [(page_id, self.get(page_id)) for page_id in map(_unpack, ids)]
+
+    def all_records(self) -> Iterator[tuple[int, Record]]:
+        """All (page id, record), ascending."""
+        with self._txn.cursor(self._dbs.pages) as cursor:
+            for raw in cursor.iternext(values=False):
+                page_id = _unpack(raw)
+                yield page_id, self.get(page_id)
+
+    def crawls(self) -> list[Crawl]:
+        """What is known of crawls, the oldest first."""
+        with self._txn.cursor(self._dbs.crawls) as cursor:
+            try:
+                return [decode_crawl(bytes(value)) for value in cursor.iternext(keys=False)]
+            except msgspec.DecodeError as error:
+                raise self._damaged("list of crawls", error) from error
+
+    def memories(self) -> Iterator[tuple[bytes, bytes]]:
+        """The key of every host, and its memory, packed."""
+        with self._txn.cursor(self._dbs.hosts) as cursor:
+            for key, value in cursor:
+                yield bytes(key), bytes(value)
+
+    def restore(self, page_id: int, record: Record) -> None:
+        """Put a record under an id that is larger than all there are."""
+        self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
+        self._txn.put(_pack(page_id), _encode(record), append=True, db=self._dbs.pages)
+        self._enter(page_id, record)
+
+    def put_memory(self, key: bytes, memory: bytes) -> None:
+        """Put the memory of a host; ValueError for what is none."""
+        HostMemory.decode(memory)
+        self._txn.put(key, memory, db=self._dbs.hosts)
+
+    def note_crawl(self, crawl: Crawl) -> None:
+        self._txn.put(crawl_key(crawl), encode_crawl(crawl), db=self._dbs.crawls)
+
+    def _enter(self, page_id: int, record: Record) -> None:
+        """Enter a record into the indexes."""
+        raw_id = _pack(page_id)
+        if not record.kept:
+            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
+            return
+        self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
+        for digest in {view.digest for view in record.views}:
+            self._txn.put(digest, raw_id, db=self._dbs.texts)
+        for simhash in {view.simhash for view in record.views}:
+            self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
+
+    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
+        with self._txn.cursor(self._dbs.aliases) as cursor:
+            if not cursor.set_key(_pack(page_id)):
+                return []
+            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), limit)]
+
+    def aliases(self, page_id: int) -> int:
+        with self._txn.cursor(self._dbs.aliases) as cursor:
+            return cursor.count() if cursor.set_key(_pack(page_id)) else 0
+
+    def _damaged(self, what: str, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self._dbs.store} has a damaged {what} ({error}); restore a copy, or use another store"
+        )
+
+
+class LmdbTransaction(StoredTransaction):
+    """A ``PageTransaction`` around one LMDB transaction."""
+
+    def __init__(self, txn: lmdb.Transaction, databases: Databases, tables: PermutedTables):
+        super().__init__(txn, databases)
+        self._tables = tables
+        self._memories: dict[bytes, HostMemory] = {}
+        self._learned: set[bytes] = set()
 
     def find_bodies(self, digest: bytes) -> list[int]:
         with self._txn.cursor(self._dbs.bodies) as cursor:
@@ -169,11 +245,6 @@ class LmdbTransaction:
                 raise self._damaged(f"memory of host {host!r}", error) from error
         return self._memories[key]
 
-    def _damaged(self, what: str, error: Exception) -> StoreError:
-        return StoreError(
-            f"{self._dbs.store} has a damaged {what} ({error}); restore a copy, or use another store"
-        )
-
     def put(self, record: Record, page_id: int | None = None) -> int:
         is_new = page_id is None
         former: Record | None = None
@@ -191,17 +262,11 @@ class LmdbTransaction:
         return page_id
 
     def _enter(self, page_id: int, record: Record) -> None:
-        """Enter a record into all indexes."""
-        raw_id = _pack(page_id)
-        if not record.kept:
-            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
-            return
-        self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
-        for digest in {view.digest for view in record.views}:
-            self._txn.put(digest, raw_id, db=self._dbs.texts)
-        for simhash in {view.simhash for view in record.views}:
-            self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
-            self._tables.add(self._txn, self._dbs.tables, np.array([simhash], dtype=np.uint64))
+        super()._enter(page_id, record)
+        if record.kept:
+            for simhash in {view.simhash for view in record.views}:
+                one = np.array([simhash], dtype=np.uint64)
+                self._tables.add(self._txn, self._dbs.tables, one)
 
     def _next_id(self) -> int:
         with self._txn.cursor(self._dbs.pages) as cursor:
@@ -221,28 +286,8 @@ class LmdbTransaction:
             if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:
                 self._tables.remove(self._txn, self._dbs.tables, simhash)
 
-    def records(self, after: int, limit: int) -> list[tuple[int, Record]]:
-        with self._txn.cursor(self._dbs.pages) as cursor:
-            if not cursor.set_range(_pack(after + 1)):
-                return []
-            ids = islice(cursor.iternext(values=False), limit)
-            return [(page_id, self.get(page_id)) for page_id in map(_unpack, ids)]
-
     def delete(self, page_id: int) -> None:
         record = self.get(page_id)
         self._withdraw(page_id, record)
         self._txn.delete(record.key, db=self._dbs.keys)
         self._txn.delete(_pack(page_id), db=self._dbs.pages)
-
-    def note_crawl(self, crawl: Crawl) -> None:
-        self._txn.put(crawl_key(crawl), encode_crawl(crawl), db=self._dbs.crawls)
-
-    def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
-        with self._txn.cursor(self._dbs.aliases) as cursor:
-            if not cursor.set_key(_pack(page_id)):
-                return []
-            return [_unpack(raw) for raw in islice(cursor.iternext_dup(), limit)]
-
-    def aliases(self, page_id: int) -> int:
-        with self._txn.cursor(self._dbs.aliases) as cursor:
-            return cursor.count() if cursor.set_key(_pack(page_id)) else 0
