@@ -99,6 +99,10 @@ class Decision:
             repeated = self._repeated(txn, *known)
             if repeated is not None:
                 return repeated
+        return self.anew(txn, page_id)
+
+    def anew(self, txn: PageTransaction, page_id: int | None) -> Verdict | None:
+        """Decide whatever was said of the page before; *page_id* is that of its record."""
         return self._exact(txn, page_id) or (
             None if self.analysis is None else self._by_text(txn, page_id, self.analysis)
         )

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_simdup.errors import SimdupError
-from scrapy_simdup.sites import host_of
+from scrapy_simdup.sites import is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,15 +51,9 @@ class Filter:
             and (self.crawl is None or str(entry.get("crawl")).startswith(self.crawl))
             and _is_within(entry.get("distance"), self.min_distance, self.max_distance)
             and _is_within(entry.get("resemblance"), self.min_resemblance, self.max_resemblance)
-            and self._is_of_the_hosts(entry)
+            and (not self.hosts or is_of(str(entry.get("url")), self.hosts))
             and self._is_of_the_time(entry)
         )
-
-    def _is_of_the_hosts(self, entry: Entry) -> bool:
-        if not self.hosts:
-            return True
-        host = host_of(str(entry.get("url")))
-        return any(host == wanted or host.endswith(f".{wanted}") for wanted in self.hosts)
 
     def _is_of_the_time(self, entry: Entry) -> bool:
         if self.since is None and self.until is None:

@@ -50,3 +50,9 @@ def _suffixes() -> TLDExtract:
     from tldextract import TLDExtract
 
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+def is_of(url: str, names: tuple[str, ...]) -> bool:
+    """Whether the host of a URL is one of *names*, or in one of these domains."""
+    host = host_of(url)
+    return any(host == name or host.endswith(f".{name}") for name in names)

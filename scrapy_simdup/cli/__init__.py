@@ -26,7 +26,11 @@ SUBCOMMANDS: Final[dict[str, str]] = {
     "alternates": "alternates",
     "export": "export",
     "import": "pages",
+    "rollback": "rollback",
+    "purge": "purge",
+    "compact": "compact",
     "rebuild": "rebuild",
+    "doctor": "doctor",
 }
 
 #: What the exit status says.

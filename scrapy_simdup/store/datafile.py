@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DATA_FILE = "data.mdb"
+LOCK_FILE = "lock.mdb"
 
 _ATTEMPTS = 6
 #: Room for some 500 readers of 64 bytes each.

@@ -18,7 +18,6 @@ import errno
 import json
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -29,15 +28,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import lmdb
 
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.datafile import (
-    DATA_FILE,
-    allocate_lock_file,
-    cannot_write,
-    check_data_file,
-    move_in,
-    not_writable,
-    unreadable,
-)
+from scrapy_simdup.store.datafile import DATA_FILE, cannot_write, check_data_file, move_in
+from scrapy_simdup.store.opening import MAP_SIZE, file_key, open_lmdb, prepare_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,14 +41,7 @@ SCHEMA = 4
 
 _MAGIC = "scrapy-simdup"
 _HEADER_KEY = b"header"
-_GIB = 1 << 30
-#: Sparse: only what is written takes space. Windows allocates more eagerly.
-_MAP_SIZE = 64 * _GIB if sys.maxsize > 1 << 32 and os.name != "nt" else _GIB
-_SMALLEST_MAP = 1 << 20
 _MAX_GROWTHS = 24
-_MAX_DATABASES = 16
-_MAX_READERS = 510
-_OPEN_ATTEMPTS = 6
 
 _registry: dict[tuple[int, int], Environment] = {}
 _registry_lock = threading.Lock()
@@ -99,20 +84,22 @@ class Environment:
         map_size: int | None = None,
         sync: bool = True,
         readonly: bool = False,
+        lock: bool = True,
     ) -> Environment:
         """Open or create the environment in folder *path*.
 
         *kind* says what the store is for and must be the same every time. ``path=None`` makes a
         temporary one of which nothing remains, not even after ``kill -9`` where the system allows
-        to remove open files. *map_size* in bytes; *sync* off gives up durability for speed.
+        to remove open files. *map_size* in bytes; *sync* off gives up durability for speed. *lock*
+        off is for a reader that keeps writers away by other means.
 
         Raises :class:`StoreError` if the folder cannot be used, or holds something else.
         """
         if path is None:
             return cls._open_temporary(kind, map_size)
-        folder = _prepare_folder(path, readonly)
+        folder = prepare_folder(path, readonly)
         with _registry_lock:
-            key = _file_key(folder)
+            key = file_key(folder)
             known = _registry.get(key) if key else None
             if known is not None:
                 known._check_kind(kind)
@@ -123,14 +110,14 @@ class Environment:
             if not readonly and not (folder / DATA_FILE).exists():
                 cls._create(folder, kind, map_size)
             check_data_file(folder)
-            env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=sync, readonly=readonly)
+            env = open_lmdb(folder, map_size or MAP_SIZE, sync=sync, readonly=readonly, lock=lock)
             self = cls(env, folder, kind, readonly)
             try:
                 self._prepare(kind)
             except BaseException:
                 env.close()
                 raise
-            self._key = _file_key(folder)
+            self._key = file_key(folder)
             if self._key is not None:
                 _registry[self._key] = self
             return self
@@ -140,7 +127,7 @@ class Environment:
         """Make a store beside and move it in whole, so that nobody ever finds half of one."""
         try:
             with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as place:
-                env = _open_lmdb(Path(place), map_size or _MAP_SIZE, sync=True, readonly=False)
+                env = open_lmdb(Path(place), map_size or MAP_SIZE, sync=True, readonly=False)
                 try:
                     cls(env, Path(place), kind, readonly=False)._prepare(kind)
                 finally:
@@ -156,7 +143,7 @@ class Environment:
         except OSError as error:
             raise StoreError(f"no temporary store: {error.strerror or error}") from error
         try:
-            env = _open_lmdb(folder, map_size or _MAP_SIZE, sync=False, readonly=False)
+            env = open_lmdb(folder, map_size or MAP_SIZE, sync=False, readonly=False)
         finally:
             if os.name != "nt":
                 # The open file lives on without a name, and vanishes with the process.
@@ -340,16 +327,34 @@ class Environment:
         return self.write(job)
 
     def info(self) -> dict[str, int]:
-        """Return ``bytes`` (used by the data file), ``map_size``, ``last_txnid``."""
+        """Return ``bytes`` and ``pages`` of the data file, ``map_size``, ``last_txnid``."""
         self.check_process()
         with self._lock:
             env = self._environment()
             info, stat = env.info(), env.stat()
             return {
                 "bytes": (info["last_pgno"] + 1) * stat["psize"],
+                "pages": info["last_pgno"] + 1,
                 "map_size": info["map_size"],
                 "last_txnid": info["last_txnid"],
             }
+
+    def copy(self, folder: Path) -> None:
+        """Write a compact copy of the file into *folder*, as it is at one moment."""
+        self.check_process()
+        with self._lock:
+            try:
+                self._environment().copy(str(folder), compact=True)
+            except lmdb.Error as error:
+                raise self._store_error("copy", error) from error
+
+    def stale_readers(self) -> int:
+        """How many readers belong to processes that have ended; opening the store clears them."""
+        lines = self._environment().readers().splitlines()
+        pids = {
+            int(line.split()[0]) for line in lines if line.split()[:1] and line.split()[0].isdigit()
+        }
+        return sum(not _is_alive(pid) for pid in pids)
 
     @property
     def closed(self) -> bool:
@@ -371,6 +376,16 @@ class Environment:
             env.close()
             if self.path is not None and os.name == "nt" and self.path.name.startswith("simdup-"):
                 shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 def header_bytes(txn: lmdb.Transaction) -> bytes:
@@ -401,75 +416,3 @@ def _read_header(txn: lmdb.Transaction) -> dict[str, Any] | None:
 
 def _write_header(txn: lmdb.Transaction, header: dict[str, Any]) -> None:
     txn.put(_HEADER_KEY, json.dumps(header, sort_keys=True).encode())
-
-
-def _prepare_folder(path: str | os.PathLike[str], readonly: bool) -> Path:
-    """Return the folder, made if need be."""
-    try:
-        folder = Path(path).expanduser().absolute()
-        if folder.exists() and not folder.is_dir():
-            raise StoreError(f"store {str(folder)!r} is a file; a store is a folder of its own")
-        if readonly:
-            if not (folder / DATA_FILE).exists():
-                raise StoreError(f"there is no store at {str(folder)!r}")
-        else:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"store {str(path)!r} cannot be {'read' if readonly else 'created'}: "
-            f"{error.strerror}; choose a folder that this user may {'read' if readonly else 'write'}"
-        ) from error
-    except (ValueError, RuntimeError) as error:  # NUL, lone surrogates; no home for ~
-        raise StoreError(f"store {str(path)!r} is not a path: {error}") from error
-    return folder
-
-
-def _file_key(folder: Path) -> tuple[int, int] | None:
-    try:
-        stat = (folder / DATA_FILE).stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
-
-
-def _open_lmdb(folder: Path, map_size: int, *, sync: bool, readonly: bool) -> lmdb.Environment:
-    if not readonly:
-        try:
-            allocate_lock_file(folder)
-        except OSError as error:
-            raise cannot_write(folder, error) from error
-    attempt = 0
-    while True:
-        attempt += 1
-        try:
-            return lmdb.open(
-                str(folder),
-                map_size=map_size,
-                max_dbs=_MAX_DATABASES,
-                max_readers=_MAX_READERS,
-                sync=sync,
-                metasync=False,
-                readahead=False,
-                readonly=readonly,
-                create=not readonly,
-            )
-        except (lmdb.MemoryError, MemoryError) as error:
-            map_size //= 2
-            if map_size < _SMALLEST_MAP:
-                raise StoreError(f"store {str(folder)!r}: no address space: {error}") from error
-        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
-            raise unreadable(folder) from error
-        except (lmdb.ReadonlyError, PermissionError) as error:
-            raise not_writable(folder) from error
-        except lmdb.Error as error:
-            if "ermission denied" in str(error) or "Read-only" in str(error):
-                raise not_writable(folder) from error
-            if "already open" in str(error):
-                raise StoreError(
-                    f"store {str(folder)!r} is open in this process already, not by scrapy-simdup, "
-                    "or was open when the process was forked; open it after the fork only"
-                ) from error
-            # LMDB: opening can fail while another process opens or closes the same file.
-            if attempt >= _OPEN_ATTEMPTS:
-                raise StoreError(f"store {str(folder)!r} cannot be opened: {error}") from error
-            time.sleep(0.02 * attempt)

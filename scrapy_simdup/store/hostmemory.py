@@ -59,6 +59,15 @@ class HostMemory:
             raise ValueError("a counter is zero")
         return self
 
+    @classmethod
+    def can_read(cls, packed: bytes) -> bool:
+        """Whether :meth:`decode` can read it."""
+        try:
+            cls.decode(packed)
+        except ValueError:
+            return False
+        return True
+
     def encode(self) -> bytes:
         return self._hashes.tobytes() + self._counts.tobytes()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from scrapy_simdup.work import GroupCommitter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
     import lmdb
@@ -174,6 +175,44 @@ def rebuild(
     try:
         _relayout(environment, Databases(environment), max_distance, expected, on_progress)
         return before, layout_of(environment.name, environment.header()).name
+    finally:
+        environment.close()
+
+
+class Writer:
+    """Runs jobs in transactions of their own, one at a time; made by :func:`open_for_upkeep`."""
+
+    def __init__(self, environment: Environment, max_distance: int) -> None:
+        self._environment = environment
+        self._databases = Databases(environment)
+
+        def tables(header: Mapping[str, Any]) -> PermutedTables:
+            return PermutedTables(layout_of(environment.name, header), max_distance)
+
+        self._tables = CurrentTables(tables)
+
+    def write(self, run: Callable[[LmdbTransaction], T]) -> T:
+        """Run a job; what it writes is durable when this returns. It may run more than once."""
+
+        def job(txn: lmdb.Transaction) -> T:
+            transaction = LmdbTransaction(txn, self._databases, self._tables.of(txn))
+            result = run(transaction)
+            transaction.write_memories()
+            return result
+
+        return self._environment.write(job)
+
+
+@contextmanager
+def open_for_upkeep(
+    path: str | os.PathLike[str], max_distance: int, configuration: Mapping[str, str]
+) -> Iterator[Writer]:
+    """Open the store at *path* to change it. ``StoreError`` where there is none, or another one."""
+    info = read_info(path)
+    check_configuration(f"store {info.path!r}", dict(configuration), info.configuration)
+    environment = Environment.open(path, kind=KIND)
+    try:
+        yield Writer(environment, max_distance)
     finally:
         environment.close()
 

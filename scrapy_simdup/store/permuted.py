@@ -188,6 +188,27 @@ class PermutedTables:
         permuted = _joined_values([blob for _, blob in first_table])
         return self.layout.tables[0].restore_many(permuted)
 
+    def compared(
+        self, txn: lmdb.Transaction, db: Any, fingerprints: U64
+    ) -> Iterator[tuple[dict[bytes, bytes], dict[bytes, bytes]]]:
+        """For each table the buckets that it ought to have, and those that it has, by their keys.
+
+        *fingerprints*, uint64[n], are all there ought to be, each once.
+        """
+        for number, table in enumerate(self.layout.tables):
+            wanted: dict[bytes, bytes] = {}
+            if len(fingerprints):
+                keys, blobs = self._buckets(number, np.sort(table.permute_many(fingerprints)))
+                wanted = dict(zip(keys, blobs, strict=True))
+            with txn.cursor(db) as cursor:
+                there: dict[bytes, bytes] = {}
+                if cursor.set_range(number.to_bytes(1, "big") + bytes(self.layout.key_bytes - 1)):
+                    for key, blob in cursor:
+                        if key[0] != number:
+                            break
+                        there[bytes(key)] = bytes(blob)
+            yield wanted, there
+
     def count(self, txn: lmdb.Transaction, db: Any) -> int:
         """Return the number of stored fingerprints."""
         return int.from_bytes(txn.get(_COUNT_KEY, b"", db=db), "big")

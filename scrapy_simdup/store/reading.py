@@ -21,7 +21,7 @@ from scrapy_simdup.store.lmdb import (
 )
 from scrapy_simdup.store.permuted import PermutedTables
 from scrapy_simdup.store.tables import MAX_PROBES
-from scrapy_simdup.store.transaction import Databases, LmdbTransaction, StoredTransaction
+from scrapy_simdup.store.transaction import Databases, LmdbTransaction
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.store.records import PageTransaction, Record, StoreInfo
+    from scrapy_simdup.store.tables import Layout
 
 T = TypeVar("T")
 
@@ -138,10 +139,21 @@ class StoreReader:
             return txn.crawls()
 
     @contextmanager
-    def snapshot(self) -> Iterator[StoredTransaction]:
+    def snapshot(self) -> Iterator[LmdbTransaction]:
         """The whole store at one moment; see ``Environment.snapshot`` for what that costs."""
         with self._environment.snapshot() as txn:
-            yield StoredTransaction(txn, self._databases)
+            yield LmdbTransaction(txn, self._databases, self._tables.of(txn))
+
+    def layout(self) -> Layout:
+        """How the tables are laid out."""
+        return layout_of(self._environment.name, self._environment.header())
+
+    def file_figures(self) -> tuple[int, int, int]:
+        """Pages of the file, how many of them are free, and readers of processes that have ended."""
+        pages = self._environment.info()["pages"]
+        with self._environment.snapshot() as txn:
+            used = self._databases.file_pages(txn)
+        return pages, max(0, pages - used), self._environment.stale_readers()
 
     def close(self) -> None:
         self._environment.close()

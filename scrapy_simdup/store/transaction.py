@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.store.environment import Environment
     from scrapy_simdup.store.permuted import PermutedTables
+    from scrapy_simdup.store.tables import U64
 
 _PLAIN = ("pages", "keys", "hosts", "tables", "crawls")
 _INDEXES = ("bodies", "texts", "holders", "aliases")
@@ -60,6 +61,14 @@ class Databases:
         for name in _INDEXES:
             setattr(self, name, environment.database(name, dupsort=True, dupfixed=True))
 
+    def file_pages(self, txn: lmdb.Transaction) -> int:
+        """How many pages of the file are in use."""
+        used = 2  # what says where the rest is
+        for database in (None, *(getattr(self, name) for name in (*_PLAIN, *_INDEXES))):
+            stat = txn.stat(database) if database is not None else txn.stat()
+            used += stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+        return int(used)
+
     pages: Any
     keys: Any
     hosts: Any
@@ -71,12 +80,15 @@ class Databases:
     crawls: Any
 
 
-def _indexed(record: Record) -> tuple[object, ...]:
-    """What a record is found by: where that is the same, the indexes are."""
+def _index_entries(record: Record) -> list[tuple[str, bytes]]:
+    """The keys under which the id of a record is entered, and in which index, ``keys`` aside."""
     if not record.kept:
-        return (record.representative,)
-    views = {view.digest for view in record.views}, {view.simhash for view in record.views}
-    return (0, record.body_digest, *views)
+        return [("aliases", _pack(record.representative))]
+    return [
+        ("bodies", record.body_digest),
+        *(("texts", digest) for digest in {view.digest for view in record.views}),
+        *(("holders", _pack(simhash)) for simhash in {view.simhash for view in record.views}),
+    ]
 
 
 def _pack(number: int) -> bytes:
@@ -124,10 +136,19 @@ class StoredTransaction:
 
     def all_records(self) -> Iterator[tuple[int, Record]]:
         """All (page id, record), ascending."""
+        for page_id in self.page_ids():
+            yield page_id, self.get(page_id)
+
+    def page_ids(self) -> Iterator[int]:
+        """The ids of all records, ascending."""
         with self._txn.cursor(self._dbs.pages) as cursor:
-            for raw in cursor.iternext(values=False):
-                page_id = _unpack(raw)
-                yield page_id, self.get(page_id)
+            yield from map(_unpack, cursor.iternext(values=False))
+
+    def index(self, name: str) -> Iterator[tuple[bytes, bytes]]:
+        """All (key, value) of an index: ``keys``, ``bodies``, ``texts``, ``holders``, ``aliases``."""
+        with self._txn.cursor(getattr(self._dbs, name)) as cursor:
+            for key, value in cursor:
+                yield bytes(key), bytes(value)
 
     def crawls(self) -> list[Crawl]:
         """What is known of crawls, the oldest first."""
@@ -159,15 +180,27 @@ class StoredTransaction:
 
     def _enter(self, page_id: int, record: Record) -> None:
         """Enter a record into the indexes."""
-        raw_id = _pack(page_id)
-        if not record.kept:
-            self._txn.put(_pack(record.representative), raw_id, db=self._dbs.aliases)
-            return
-        self._txn.put(record.body_digest, raw_id, db=self._dbs.bodies)
-        for digest in {view.digest for view in record.views}:
-            self._txn.put(digest, raw_id, db=self._dbs.texts)
-        for simhash in {view.simhash for view in record.views}:
-            self._txn.put(_pack(simhash), raw_id, db=self._dbs.holders)
+        for name, key in _index_entries(record):
+            self._txn.put(key, _pack(page_id), db=getattr(self._dbs, name))
+
+    def forget(self, page_id: int) -> None:
+        """Take a record out of ``pages`` alone, whatever it is."""
+        self._txn.delete(_pack(page_id), db=self._dbs.pages)
+
+    def forget_memory(self, key: bytes) -> None:
+        """Forget what was learned of a host."""
+        self._txn.delete(key, db=self._dbs.hosts)
+
+    def forget_crawl(self, crawl_id: str) -> None:
+        """Forget a crawl; and all that cannot be read of crawls."""
+        with self._txn.cursor(self._dbs.crawls) as cursor:
+            for key, value in [(bytes(key), bytes(value)) for key, value in cursor]:
+                try:
+                    is_meant = decode_crawl(value).id == crawl_id
+                except msgspec.DecodeError:
+                    is_meant = True
+                if is_meant:
+                    self._txn.delete(key, db=self._dbs.crawls)
 
     def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
         with self._txn.cursor(self._dbs.aliases) as cursor:
@@ -193,6 +226,40 @@ class LmdbTransaction(StoredTransaction):
         self._tables = tables
         self._memories: dict[bytes, HostMemory] = {}
         self._learned: set[bytes] = set()
+
+    def compared_tables(
+        self, fingerprints: U64
+    ) -> Iterator[tuple[dict[bytes, bytes], dict[bytes, bytes]]]:
+        """For each table its buckets as they ought to be, and as they are; see ``PermutedTables``."""
+        return self._tables.compared(self._txn, self._dbs.tables, fingerprints)
+
+    def fingerprint_count(self) -> int:
+        """How many fingerprints the tables say that they hold."""
+        return self._tables.count(self._txn, self._dbs.tables)
+
+    def rewrite_indexes(self) -> None:
+        """Make all indexes anew from the records. Of records with one request the oldest stays."""
+        entries: dict[str, list[tuple[bytes, bytes]]] = {name: [] for name in ("keys", *_INDEXES)}
+        seen: set[bytes] = set()
+        for page_id in [*self.page_ids()]:
+            record = self.get(page_id)
+            own = _pack(page_id)
+            if record.key in seen:
+                self._txn.delete(own, db=self._dbs.pages)
+                continue
+            seen.add(record.key)
+            entries["keys"].append((record.key, own))
+            for name, key in _index_entries(record):
+                entries[name].append((key, own))
+        for name, found in entries.items():
+            database = getattr(self._dbs, name)
+            self._txn.drop(database, delete=False)
+            with self._txn.cursor(database) as cursor:
+                cursor.putmulti(sorted(found), append=name == "keys")
+        self._txn.drop(self._dbs.tables, delete=False)
+        holders = sorted({key for key, _ in entries["holders"]})
+        fingerprints = np.frombuffer(b"".join(holders), dtype=">u8").astype(np.uint64)
+        self._tables.add(self._txn, self._dbs.tables, fingerprints)
 
     def find_bodies(self, digest: bytes) -> list[int]:
         with self._txn.cursor(self._dbs.bodies) as cursor:
@@ -255,7 +322,7 @@ class LmdbTransaction(StoredTransaction):
             former = self.get(page_id)
         # A new id is the largest: appended, LMDB fills its pages, else it leaves them half empty.
         self._txn.put(_pack(page_id), _encode(record), append=is_new, db=self._dbs.pages)
-        if former is None or _indexed(former) != _indexed(record):
+        if former is None or {*_index_entries(former)} != {*_index_entries(record)}:
             if former is not None:
                 self._withdraw(page_id, former)
             self._enter(page_id, record)
@@ -274,17 +341,10 @@ class LmdbTransaction(StoredTransaction):
 
     def _withdraw(self, page_id: int, record: Record) -> None:
         """Take a record out of all indexes, not out of ``pages`` and ``keys``."""
-        raw_id = _pack(page_id)
-        if not record.kept:
-            self._txn.delete(_pack(record.representative), raw_id, db=self._dbs.aliases)
-            return
-        self._txn.delete(record.body_digest, raw_id, db=self._dbs.bodies)
-        for digest in {view.digest for view in record.views}:
-            self._txn.delete(digest, raw_id, db=self._dbs.texts)
-        for simhash in {view.simhash for view in record.views}:
-            self._txn.delete(_pack(simhash), raw_id, db=self._dbs.holders)
-            if self._txn.get(_pack(simhash), db=self._dbs.holders) is None:
-                self._tables.remove(self._txn, self._dbs.tables, simhash)
+        for name, key in _index_entries(record):
+            self._txn.delete(key, _pack(page_id), db=getattr(self._dbs, name))
+            if name == "holders" and self._txn.get(key, db=self._dbs.holders) is None:
+                self._tables.remove(self._txn, self._dbs.tables, _unpack(key))
 
     def delete(self, page_id: int) -> None:
         record = self.get(page_id)
