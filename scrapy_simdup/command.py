@@ -42,6 +42,8 @@ class SimdupCommand(ScrapyCommand):
                     action.dest = "set_behind"
 
         super().add_options(parser)
+        # Scrapy's parser looks at the subcommands' options, too: --log is no short --logfile.
+        parser.allow_abbrev = False
         add_store_arguments(parser)
         add_subcommands(parser, add_common)
 

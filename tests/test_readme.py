@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_simdup import crawlstats, verdict
+from scrapy_simdup.alarms import KINDS
 from scrapy_simdup.auditlog import FIELDS
+from scrapy_simdup.cli import STATUSES, SUBCOMMANDS, add_subcommands
 from scrapy_simdup.config import option_docs
 from scrapy_simdup.downloadermiddleware import OVERRIDE_KEY, VERDICT_KEY
 from scrapy_simdup.page.comparison import RULES
@@ -66,6 +69,35 @@ def test_every_rule_is_in_the_reference_and_no_other():
     assert first_cells(section("Rules")) == list(RULES)
 
 
+def test_every_alert_is_in_the_reference_and_no_other():
+    assert first_cells(section("Alerts")) == list(KINDS)
+
+
+def test_every_command_is_in_the_reference_and_no_other():
+    assert sorted(first_cells(section("Commands"))) == sorted(SUBCOMMANDS)
+    for status in STATUSES:
+        assert f"{status} " in section("Commands")
+
+
+def test_every_command_has_its_options_and_an_example_in_the_documentation():
+    document = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", document, re.MULTILINE | re.DOTALL))
+    assert list(parts) == list(SUBCOMMANDS)
+    parser = argparse.ArgumentParser()
+    add_subcommands(parser, lambda subparser: None)
+    [action] = [action for action in parser._actions if action.dest == "subcommand"]
+    assert isinstance(action.choices, dict)
+    for name, subparser in action.choices.items():
+        options = {
+            option
+            for one in subparser._actions
+            for option in one.option_strings
+            if option.startswith("--") and option != "--help"
+        }
+        assert set(re.findall(r"`(--[a-z-]+)", parts[name].split("```")[0])) == options, name
+        assert f"$ scrapy simdup {name}" in parts[name], name
+
+
 def test_every_stat_that_the_code_counts_is_documented():
     source = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "scrapy_simdup").glob("*.py"))
     counted = set(re.findall(r'count\(f?"([a-z_/{}.]+)"', source))
@@ -110,7 +142,11 @@ CORE = [
     *PACKAGE.glob("store/*.py"),
     *(
         PACKAGE / f"{n}.py"
-        for n in ("config", "verdict", "detector", "decision", "pairwise", "work", "errors")
+        for n in (
+            *("config", "verdict", "detector", "decision", "pairwise", "work", "errors"),
+            *("alarms", "sites", "trial", "redecision", "replay", "explain", "upkeep", "doctor"),
+            *("transfer", "logreader"),
+        )
     ),
 ]
 FACE = [path for path in PACKAGE.glob("*.py") if path not in CORE]
