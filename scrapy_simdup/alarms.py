@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KINDS: Final[dict[str, str]] = {
     "large_cluster": "one page has 100, 1,000, … duplicates",
     "one_page": "one page attracts two fifths of a host's last pages",
-    "duplicates": "duplicates jump above three fifths of a host's last pages",
+    "duplicates": "duplicates jump above four fifths of a host's last pages",
     "refusals": "verification refuses the candidates of half of a host's last pages",
     "no_text": "nothing can be extracted from four fifths of a host's last pages",
 }
@@ -43,7 +43,7 @@ WINDOW: Final = 100
 _LEAST = 50
 _LEAST_WITHOUT_TEXT = 20
 _ONE_PAGE = 0.4
-_DUPLICATES = 0.6
+_DUPLICATES = 0.8
 _JUMP = 2.0
 _REFUSALS = 0.5
 _NO_TEXT = 0.8

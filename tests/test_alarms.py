@@ -79,11 +79,11 @@ class TestOnePage:
 class TestDuplicates:
     def test_are_raised_when_they_jump(self):
         [alarm] = raised([UNIQUE] * 500 + spread(WINDOW))
-        assert (alarm.kind, alarm.number, alarm.of) == ("duplicates", 60, 100)
+        assert (alarm.kind, alarm.number, alarm.of) == ("duplicates", 80, 100)
 
     def test_are_not_raised_where_a_site_always_had_many(self):
         always = [UNIQUE, UNIQUE, *spread(2)] * 100  # half of all: print versions
-        assert raised([*always, *spread(65)]) == []
+        assert raised([*always, *spread(75)]) == []
 
     def test_are_raised_from_the_first_hundred_pages_on(self):
         assert [alarm.kind for alarm in raised(spread(200))] == ["duplicates"]

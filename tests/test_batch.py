@@ -228,4 +228,3 @@ class TestTheCommand:
         assert (status, output, errors.count("\n")) == (1, "", 1)
         assert "none.jsonl cannot be read" in errors
         assert scrapy("import", "--store", "pages")[0] == 2
-        assert scrapy("export", "--store", "pages")[0] == 2

@@ -11,6 +11,7 @@ from material import page, story
 from scrapy.cmdline import execute
 
 from scrapy_simdup import Detector, FingerprintIndex, StoreError
+from scrapy_simdup.cli import SUBCOMMANDS
 
 ROOT = Path(__file__).parent.parent
 
@@ -62,12 +63,14 @@ class TestStats:
     def test_shows_what_a_store_holds(self, scrapy, store):
         status, output, errors = scrapy("stats", "--store", store)
         assert (status, errors) == (0, "")
-        rows = dict(line.split("  ", 1) for line in output.splitlines())
+        fields, crawls = output.split("\n\n")
+        rows = dict(line.split("  ", 1) for line in fields.splitlines())
         rows = {name.strip(): value.strip() for name, value in rows.items()}
         assert list(rows) == [
             "store",
             "pages",
             "duplicates",
+            "clusters",
             "bytes",
             "bytes per page",
             "layout",
@@ -76,6 +79,7 @@ class TestStats:
         ]
         assert (rows["store"], rows["pages"], rows["duplicates"]) == (str(store), "2", "1")
         assert "extractor trafilatura" in rows["configuration"]
+        assert crawls.splitlines()[0].split()[:3] == ["id", "spider", "started"]
 
     def test_in_a_process_of_its_own(self, scrapy_process, store):
         status, output, errors = scrapy_process("stats", "--store", store)
@@ -192,7 +196,7 @@ class TestFailures:
             (("stats", "wipe", "--store", "pages"), "unknown: wipe"),
             (("stats", "--stroe", "pages"), "unknown: --stroe pages"),
             (("stats", "--store", "pages", "-x"), "unknown: -x"),
-            ((), "say what; there is: stats, check, import, rebuild"),
+            ((), f"say what; there is: {', '.join(SUBCOMMANDS)}"),
             (("stats",), "say which store: --store FOLDER, --spider NAME, or SIMDUP_STORE"),
         ],
     )

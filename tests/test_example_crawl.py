@@ -40,7 +40,11 @@ def scrapy(project, *arguments):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert not re.search(r" (WARNING|ERROR|CRITICAL): ", done.stderr), done.stderr[-3000:]
+    complaints = re.findall(r"^.* (?:WARNING|ERROR|CRITICAL): .*$", done.stderr, re.MULTILINE)
+    # Of a site that has each article in up to eight forms, an operator is to hear.
+    others = [line for line in complaints if "(simdup/alert/duplicates)" not in line]
+    assert not others, done.stderr[-3000:]
+    assert len(complaints) <= 1
     return done
 
 
