@@ -120,9 +120,11 @@ def _slim(record: Record) -> Record:
 
 def _records(txn: StoredTransaction, found: Diagnosis) -> Iterator[tuple[int, Record]]:
     """All records that can be read; the others are findings."""
+    for raw in txn.odd_ids():
+        found.found(f"a record has the page id {raw.hex()}, which is none", _FORGET)
     for page_id in txn.page_ids():
         try:
-            record = txn.get(page_id)
+            record = txn.get_sound(page_id)
         except StoreError:
             found.found(f"the record of page {page_id} cannot be read", _FORGET, page=page_id)
             continue
@@ -287,12 +289,13 @@ def _look_at_layout(reader: StoreReader, k: int, stored: int, found: Diagnosis) 
 
 def _look_at_file(reader: StoreReader, found: Diagnosis) -> None:
     pages, free, stale = reader.file_figures()
-    found.figures.update(file_pages=pages, free_file_pages=free)
+    found.figures.update(file_pages=pages, free_file_pages=free, stale_readers=stale)
     if pages and free / pages > _FREE and pages > 1000:
         found.remarks.append(
             f"{100 * free / pages:.0f} % of the file are free: scrapy simdup compact"
         )
     if stale:
         found.remarks.append(
-            f"{stale} readers belong to processes that have ended: they go when a crawl opens the store"
+            f"{stale} readers belong to processes that have ended, and keep the file from being used "
+            "again: they go when a crawl opens the store, or with scrapy simdup doctor --repair"
         )

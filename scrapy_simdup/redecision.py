@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -12,6 +12,8 @@ from scrapy_simdup.decision import Decision, Page
 from scrapy_simdup.page.profiler import portrait_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_simdup.config import Config
     from scrapy_simdup.page.profiler import Profiler
     from scrapy_simdup.store.records import PageTransaction, Record
@@ -34,6 +36,34 @@ _KEPT = {
 def as_kept(record: Record) -> Record:
     """The record of the same page, were it kept."""
     return msgspec.structs.replace(record, **_KEPT)
+
+
+class _Without:
+    """A transaction in which some pages are not found by what they are like."""
+
+    def __init__(self, txn: PageTransaction, leaving: frozenset[int]) -> None:
+        self._txn = txn
+        self._leaving = leaving
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._txn, name)
+
+    def find_bodies(self, digest: bytes) -> list[int]:
+        return self._staying(self._txn.find_bodies(digest))
+
+    def find_texts(self, digests: Sequence[bytes]) -> list[int]:
+        return self._staying(self._txn.find_texts(digests))
+
+    def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        return self._staying(self._txn.candidates(simhashes))
+
+    def _staying(self, page_ids: list[int]) -> list[int]:
+        return [page_id for page_id in page_ids if page_id not in self._leaving]
+
+
+def without(txn: PageTransaction, leaving: frozenset[int]) -> PageTransaction:
+    """The transaction, in which no page becomes a duplicate of one that is *leaving*."""
+    return cast("PageTransaction", _Without(txn, leaving)) if leaving else txn
 
 
 @dataclass

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_simdup.analysis import Analyser
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.redecision import Redecision
+from scrapy_simdup.redecision import Redecision, without
 from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.lmdb import open_for_upkeep
 
@@ -63,40 +62,70 @@ class Upkeep:
             yield cls(writer, config, analyser.profiler)
 
     def remove(self, page_ids: Iterable[int], on_progress: Callable[[int], object]) -> Removal:
-        """Take pages out, some in each transaction. *on_progress* is told how many are done."""
-        removal, ids, done = Removal(), iter(page_ids), 0
-        while batch := list(islice(ids, _BATCH)):
-            part = self._writer.write(lambda txn: self._remove(txn, batch))
+        """Take pages out, in transactions that read or write some `_BATCH` pages each.
+
+        Of a large cluster, some duplicates are settled in each. *on_progress* is told how many of the
+        pages are done.
+        """
+        removal, ids, done = Removal(), [*page_ids], 0
+        leaving = frozenset(ids)
+        while batch := ids[done : done + _BATCH]:
+            part, finished = self._writer.write(lambda txn: self._remove(txn, batch, leaving))
             for name, number in vars(part).items():
                 setattr(removal, name, getattr(removal, name) + number)
-            done += len(batch)
+            done += finished
             on_progress(done)
         return removal
 
-    def _remove(self, txn: PageTransaction, batch: list[int]) -> Removal:
-        removal, gone, orphans = Removal(), set(batch), []
-        for page_id in batch:
+    def _remove(
+        self, txn: PageTransaction, batch: list[int], leaving: frozenset[int]
+    ) -> tuple[Removal, int]:
+        """Do what one transaction may; says how many pages of *batch* are done with it.
+
+        A kept page goes after its last duplicate, so that none is ever without one.
+        """
+        removal, left = Removal(), _BATCH
+        for done, page_id in enumerate(batch):
+            if left <= 0:
+                return removal, done
+            left -= 1
             try:
                 record = txn.get(page_id)
-            except KeyError:  # of a run that was broken off
+            except KeyError:  # gone with the page it duplicates, or in a run that was broken off
                 continue
             if record.kept:
+                # The oldest first: it may be kept, and the others follow.
+                aliases = txn.aliases_of(page_id, left + 1)
+                for alias in aliases[:left]:
+                    _check_alias(txn, alias, page_id)
+                    self._part(txn, alias, leaving, removal)
+                left -= len(aliases)
+                if left < 0:
+                    return removal, done
                 removal.kept += 1
-                orphans += [alias for alias in txn.aliases_of(page_id) if alias not in gone]
             else:
                 removal.duplicates += 1
             txn.delete(page_id)
-        for page_id in sorted(orphans):  # the oldest first: it may be kept, and the others follow
-            if self._settle(txn, page_id):
-                removal.resettled += 1
-            else:
-                removal.promoted += 1
-        return removal
+        return removal, len(batch)
 
-    def _settle(self, txn: PageTransaction, page_id: int) -> bool:
-        """Whether a duplicate without its kept page is one of another; else it is kept now."""
+    def _part(
+        self, txn: PageTransaction, page_id: int, leaving: frozenset[int], removal: Removal
+    ) -> None:
+        """Part a duplicate from its kept page, which is leaving."""
+        if page_id in leaving:
+            txn.delete(page_id)
+            removal.duplicates += 1
+        elif self._settle(txn, page_id, leaving):
+            removal.resettled += 1
+        else:
+            removal.promoted += 1
+
+    def _settle(
+        self, txn: PageTransaction, page_id: int, leaving: frozenset[int] = frozenset()
+    ) -> bool:
+        """Whether a duplicate is one of another kept page that stays; else it is kept now."""
         decision = Redecision.of(txn.get(page_id), self._config, self._profiler)
-        verdict = decision.settle(txn, page_id)
+        verdict = decision.settle(without(txn, leaving), page_id)
         return verdict is not None and verdict.is_duplicate
 
     def forget_crawl(self, crawl_id: str) -> None:
@@ -112,10 +141,10 @@ class Upkeep:
         return self._writer.write(self._repair)
 
     def _repair(self, txn: LmdbTransaction) -> dict[str, int]:
-        forgotten, orphans, kept = 0, [], set()
+        forgotten, orphans, kept = txn.forget_odd_ids(), [], set()
         for page_id in [*txn.page_ids()]:
             try:
-                record = txn.get(page_id)
+                record = txn.get_sound(page_id)
             except StoreError:
                 txn.forget(page_id)
                 forgotten += 1
@@ -137,6 +166,15 @@ class Upkeep:
             "duplicates_resettled": settled,
             "duplicates_kept_now": len(lost) - settled,
         }
+
+
+def _check_alias(txn: PageTransaction, alias: int, page_id: int) -> None:
+    """Raise ``StoreError`` where the index says of *alias* what its record does not."""
+    if not _is_there(txn, alias) or txn.get(alias).representative != page_id:
+        raise StoreError(
+            f"page {alias} is entered as a duplicate of page {page_id}, and is none; "
+            "scrapy simdup doctor --repair, then try again"
+        )
 
 
 def _is_there(txn: PageTransaction, page_id: int) -> bool:

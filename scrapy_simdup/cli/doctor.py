@@ -23,9 +23,11 @@ def run(context: Context) -> int:
 
     found = _look(context)
     repaired = None
-    if context.options.repair and found.findings:
+    if context.options.repair and (found.findings or found.figures["stale_readers"]):
+        # Opening the store to write clears the stale readers.
         with Upkeep.opened(context.store(), context.config()) as upkeep:
-            repaired = upkeep.repair()
+            repaired = upkeep.repair() if found.findings else {}
+        repaired["readers_cleared"] = found.figures["stale_readers"]
         found = _look(context)
     _show(context, found, repaired)
     return 1 if found.findings else 0

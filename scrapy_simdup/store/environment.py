@@ -105,6 +105,8 @@ class Environment:
                 known._check_kind(kind)
                 if known.readonly and not readonly:
                     raise StoreError(f"{known.name} is open for reading in this process; close it")
+                if not lock:
+                    raise StoreError(f"{known.name} is open in this process; close it")
                 known._users += 1
                 return known
             if not readonly and not (folder / DATA_FILE).exists():

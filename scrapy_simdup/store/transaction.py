@@ -29,6 +29,7 @@ import msgspec
 import numpy as np
 
 from scrapy_simdup.errors import StoreError
+from scrapy_simdup.page.sketch import BINS
 from scrapy_simdup.store.crawls import crawl_key, decode_crawl, encode_crawl
 from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.records import COMMON_PAGES, MAX_SAME_TEXT, Record
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 _PLAIN = ("pages", "keys", "hosts", "tables", "crawls")
 _INDEXES = ("bodies", "texts", "holders", "aliases")
+
+#: Bytes of a page id, of a digest, and of the longest key that LMDB takes.
+_ID, _DIGEST, _MAX_KEY = 8, 16, 511
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
@@ -142,7 +146,28 @@ class StoredTransaction:
     def page_ids(self) -> Iterator[int]:
         """The ids of all records, ascending."""
         with self._txn.cursor(self._dbs.pages) as cursor:
-            yield from map(_unpack, cursor.iternext(values=False))
+            yield from (_unpack(raw) for raw in cursor.iternext(values=False) if len(raw) == _ID)
+
+    def odd_ids(self) -> list[bytes]:
+        """What stands in the place of page ids and can be none."""
+        with self._txn.cursor(self._dbs.pages) as cursor:
+            return [bytes(raw) for raw in cursor.iternext(values=False) if len(raw) != _ID]
+
+    def get_sound(self, page_id: int) -> Record:
+        """As `get`, and a ``StoreError`` also for a record that can be no page's."""
+        record = self.get(page_id)
+        sizes = {len(view.digest) for view in record.views} | {len(record.body_digest)}
+        numbers = [record.representative, *(view.simhash for view in record.views)]
+        if (
+            sizes != {_DIGEST}
+            or not record.views
+            or {len(view.sketch) for view in record.views} != {BINS // 2}
+            or not 0 < len(record.key) <= _MAX_KEY
+            or not all(0 <= number < 1 << 64 for number in numbers)
+        ):
+            error = ValueError("a key, digest, sketch or number that cannot be")
+            raise self._damaged(f"record of page {page_id}", error)
+        return record
 
     def index(self, name: str) -> Iterator[tuple[bytes, bytes]]:
         """All (key, value) of an index: ``keys``, ``bodies``, ``texts``, ``holders``, ``aliases``."""
@@ -186,6 +211,13 @@ class StoredTransaction:
     def forget(self, page_id: int) -> None:
         """Take a record out of ``pages`` alone, whatever it is."""
         self._txn.delete(_pack(page_id), db=self._dbs.pages)
+
+    def forget_odd_ids(self) -> int:
+        """Take out what has no page id; says how many records that were."""
+        odd = self.odd_ids()
+        for raw in odd:
+            self._txn.delete(raw, db=self._dbs.pages)
+        return len(odd)
 
     def forget_memory(self, key: bytes) -> None:
         """Forget what was learned of a host."""

@@ -11,12 +11,16 @@ import time
 from pathlib import Path
 
 import lmdb
+import msgspec
 import pytest
 from crawl_site import article
 
-from scrapy_simdup import Detector
+from scrapy_simdup import Detector, upkeep
 from scrapy_simdup.config import Config
+from scrapy_simdup.doctor import diagnose
+from scrapy_simdup.store.lmdb import Writer
 from scrapy_simdup.store.reading import StoreReader
+from scrapy_simdup.store.records import Record
 from scrapy_simdup.upkeep import Upkeep
 
 from .conftest import FIRST, HOSTILE, SECOND, fill
@@ -120,6 +124,76 @@ class TestDoctor:
         assert all(of is None or said[of] is None for of in said.values())
         with Detector(store) as detector:
             assert detector.check("https://new.example/", article(4, edits=1)).kind == "near"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"body_digest": b"abc"},
+            {"body_digest": b""},
+            {"representative": -3},
+            {"representative": 4},
+            {"simhash": -5},
+            {"digest": b"x"},
+            {"sketch": b"ab"},
+            {"views": ()},
+            {"key": b""},
+            {"key": b"k" * 600},
+        ],
+        ids=str,
+    )
+    def test_finds_and_repairs_records_that_cannot_be(self, simdup, store, change):
+        def damage(txn, database):
+            page_id = (4).to_bytes(8, "big")
+            record = msgspec.msgpack.decode(txn.get(page_id, db=database), type=Record)
+            profile, [(name, value)] = record.profile, change.items()
+            replace = msgspec.structs.replace
+            if name in ("simhash", "digest", "sketch"):
+                views = tuple(replace(view, **change) for view in profile.views)
+                record = replace(record, profile=replace(profile, views=views))
+            elif name == "views":
+                record = replace(record, profile=replace(profile, views=value))
+            else:
+                record = replace(record, **change)
+            txn.put(page_id, msgspec.msgpack.encode(record), db=database)
+
+        raw(store, "pages", damage)
+        ran = simdup("doctor", "--store", store)
+        assert (ran.status, ran.errors) == (1, "")
+        assert simdup("doctor", "--store", store, "--repair").status == 0
+        assert healthy(simdup, store)
+
+    @pytest.mark.parametrize("odd", [b"?", bytes(7) + b"\x04?"])
+    def test_finds_and_repairs_what_is_no_page_id(self, simdup, store, odd):
+        before = pages(store)
+        raw(store, "pages", lambda txn, database: txn.put(odd, b"\xc1", db=database))
+        ran = simdup("doctor", "--store", store)
+        assert (ran.status, ran.errors) == (1, "")
+        assert f"page id {odd.hex()}, which is none" in ran.output
+        repaired = simdup("doctor", "--store", store, "--repair", "--json")
+        assert repaired.row["repaired"]["records_forgotten"] == 1
+        assert healthy(simdup, store)
+        assert pages(store) == before
+
+    def test_readers_of_killed_processes_are_told_of_and_cleared(self, simdup, store):
+        script = (
+            "import lmdb, os, sys\ntxn = lmdb.open(sys.argv[1], max_dbs=20).begin()\nos._exit(0)\n"
+        )
+        with StoreReader(store):  # the last one to close a store makes its list of readers anew
+            subprocess.run([sys.executable, "-c", script, str(store)], check=True, timeout=60)
+            found = simdup("doctor", "--store", store, "--json")
+            assert (found.status, found.row["stale_readers"]) == (0, 1)
+            assert "doctor --repair" in found.row["remarks"][-1]
+            # In a process of its own: this one has the store open for reading.
+            command = [sys.executable, "-m", "scrapy", "simdup", "doctor", "--repair", "--json"]
+            done = subprocess.run(
+                [*command, "--store", str(store)],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                timeout=60,
+                check=True,
+            )
+            assert json.loads(done.stdout)["repaired"] == {"readers_cleared": 1}
+            assert simdup("doctor", "--store", store, "--json").row["stale_readers"] == 0
 
     def test_all_at_once_and_hostile_addresses(self, simdup, store):
         for name in ("keys", "bodies", "texts", "holders", "tables", "aliases"):
@@ -227,10 +301,58 @@ class TestRollback:
         assert healthy(simdup, "s")
         with StoreReader(tmp_path / "s") as reader:
             left = sum(record.added_by == "a" for _, record in reader.records())
-        assert left == 9
+        assert left == 15
         assert simdup("rollback", "a", "--store", "s").status == 0
         assert healthy(simdup, "s")
         assert len(pages(tmp_path / "s")) == 30
+
+    @pytest.mark.parametrize("alias", [9, 999])
+    def test_of_a_damaged_store_says_to_repair_it(self, simdup, tmp_path, alias):
+        fill(tmp_path / "s", "a", {f"https://a/{n}": article(n) for n in range(10)})
+        entry = (1).to_bytes(8, "big"), alias.to_bytes(8, "big")
+        raw(tmp_path / "s", "aliases", lambda txn, database: txn.put(*entry, db=database))
+        ran = simdup("rollback", "a", "--store", "s")
+        assert (ran.status, ran.errors.count("\n")) == (1, 1)
+        assert "doctor --repair, then try again" in ran.errors
+        assert simdup("doctor", "--repair", "--store", "s").status == 0
+        assert simdup("rollback", "a", "--store", "s").status == 0
+        assert pages(tmp_path / "s") == {}
+
+    @pytest.mark.parametrize("batch", [2, 5])
+    def test_a_large_cluster_takes_several_transactions(self, monkeypatch, tmp_path, simdup, batch):
+        monkeypatch.setattr(upkeep, "_BATCH", batch)
+        fill(tmp_path / "s", "a", {"https://a/0": article(0), "https://a/1": article(1)})
+        near = {f"https://b/{n}": article(1, edits=1, variant=n) for n in range(11)}
+        fill(tmp_path / "s", "b", near)
+        written = []
+        write = Writer.write
+
+        def whole_after_each(self, job):
+            result = write(self, job)
+            with StoreReader(tmp_path / "s") as reader:
+                written.append(diagnose(reader, 9, lambda done, total: None).findings)
+            return result
+
+        monkeypatch.setattr(Writer, "write", whole_after_each)
+        ran = simdup("rollback", "a", "--store", "s", "--json")
+        assert (ran.row["kept"], ran.row["promoted"], ran.row["resettled"]) == (2, 1, 10)
+        assert len(written) > 11 / batch
+        assert not any(written)
+        said = pages(tmp_path / "s")
+        assert said.pop("https://b/0") is None
+        assert set(said.values()) == {"https://b/0"}
+
+    def test_no_page_becomes_a_duplicate_of_one_that_is_leaving_as_well(self, simdup, tmp_path):
+        far = {"min_resemblance": 0.8}
+        fill(tmp_path / "s", "a", {"https://a/1": article(1)})
+        with Detector(tmp_path / "s", crawl="a", max_distance=0, **far) as detector:
+            detector.check("https://a/2", article(1, edits=1))  # kept beside the one it is like
+        fill(tmp_path / "s", "b", {f"https://b/{n}": article(1, edits=n) for n in range(3)})
+        ran = simdup("rollback", "a", "--store", "s", "--json")
+        assert (ran.row["promoted"], ran.row["resettled"]) == (1, 2)
+        said = pages(tmp_path / "s")
+        assert list(said.values()).count(None) == 1
+        assert healthy(simdup, "s")
 
 
 class TestPurge:
@@ -319,6 +441,14 @@ class TestCompact:
         assert healthy(simdup, "s")
         assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["data.mdb", "lock.mdb"]
 
+    def test_not_while_this_process_has_it_open(self, simdup, store):
+        with Detector(store) as detector:
+            ran = simdup("compact", "--store", store)
+            assert (ran.status, ran.errors.count("\n")) == (1, 1)
+            assert "is open in this process; close it" in ran.errors
+            detector.check("https://new.example/", article(40))
+        assert "https://new.example/" in pages(store)
+
     def test_a_copy_elsewhere(self, simdup, store, tmp_path):
         ran = simdup("compact", "--store", store, "--out", "copy", "--json")
         assert ran.status == 0
@@ -336,9 +466,9 @@ def test_another_configuration_is_refused(simdup, store):
 
 
 def test_a_removal_says_what_it_did(store):
-    with Upkeep.opened(store, Config()) as upkeep:
+    with Upkeep.opened(store, Config()) as keep:
         done = []
-        removal = upkeep.remove([1, 999], done.append)
+        removal = keep.remove([1, 999], done.append)
     assert (removal.kept, removal.duplicates, done) == (1, 0, [2])
     assert json.dumps(vars(removal))
     assert HOSTILE
