@@ -21,6 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 
 from scrapy_simdup.errors import SimdupError
+from scrapy_simdup.page.fingerprint import DIGEST_BYTES
+from scrapy_simdup.page.sketch import BINS, COARSE_BINS
 from scrapy_simdup.store.crawls import Crawl
 from scrapy_simdup.store.datafile import DATA_FILE, cannot_write, move_in
 from scrapy_simdup.store.environment import SCHEMA, Environment
@@ -33,6 +35,7 @@ from scrapy_simdup.store.transaction import Databases, StoredTransaction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import lmdb
     from typing_extensions import Self
 
     from scrapy_simdup.store.reading import StoreReader
@@ -45,6 +48,7 @@ MARK = "simdup_export"
 VERSION = 1
 
 _BATCH = 5_000
+_MAX_KEY = 511  # LMDB's
 _GZIP = b"\x1f\x8b"
 
 
@@ -69,22 +73,23 @@ def export(reader: StoreReader, on_progress: Callable[[int, int], object]) -> It
 
     *on_progress* is told of the records so far, and how many there are.
     """
-    info, header = reader.info(), reader.header()
-    total = info.pages + info.aliases
-    yield _line(
-        {
-            MARK: VERSION,
-            "schema": header["schema"],
-            "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "pages": info.pages,
-            "duplicates": info.aliases,
-            "layout": header["layout"],
-            "configuration_id": info.configuration_id,
-            "configuration": header["configuration"],
-        }
-    )
-    lines = 1
+    header = reader.header()
     with reader.snapshot() as txn:
+        pages, duplicates = txn.counts()
+        total = pages + duplicates
+        yield _line(
+            {
+                MARK: VERSION,
+                "schema": header["schema"],
+                "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                "pages": pages,
+                "duplicates": duplicates,
+                "layout": header["layout"],
+                "configuration_id": configuration_id(header["configuration"]),
+                "configuration": header["configuration"],
+            }
+        )
+        lines = 1
         for number, (page_id, record) in enumerate(txn.all_records(), 1):
             yield _line({"page": page_id, **_named(record)})
             lines += 1
@@ -135,9 +140,7 @@ def restore(
     """
     file, folder = Path(path), Path(store).expanduser().absolute()
     if (folder / DATA_FILE).exists():
-        raise TransferError(
-            f"there is a store at {str(folder)!r} already; import into another folder"
-        )
+        raise _there_already(folder)
     try:
         size = file.stat().st_size
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +154,8 @@ def restore(
             _fill(Path(place), reading, header)
             with (Path(place) / DATA_FILE).open("rb+") as data:
                 os.fsync(data.fileno())
-            move_in(Path(place), folder)
+            if not move_in(Path(place), folder):
+                raise _there_already(folder)
     except OSError as error:
         if str(error.filename or "").startswith(str(folder)):
             raise cannot_write(folder, error) from error
@@ -161,35 +165,72 @@ def restore(
     return header
 
 
+def _there_already(folder: Path) -> TransferError:
+    return TransferError(f"there is a store at {str(folder)!r} already; import into another folder")
+
+
 def _fill(place: Path, reading: _Reading, header: dict[str, Any]) -> None:
     environment = Environment.open(place, kind=KIND, sync=False)
     try:
-        layout = Layout.from_dict(header["layout"])
+        layout = _layout(reading, header)
         environment.complete_header(layout=layout.to_dict(), configuration=header["configuration"])
         databases = Databases(environment)
         entries = reading.entries()
         while batch := list(islice(entries, _BATCH)):
-            environment.write(lambda txn: _write(StoredTransaction(txn, databases), batch))
+            environment.write(lambda txn: _write(StoredTransaction(txn, databases), batch, reading))
+        _check_whole(environment, databases, reading, header)
         relayout(
             environment,
             databases.tables,
             layout,
             lambda txn: distinct_fingerprints(txn, databases.holders),
         )
-    except ValueError as error:
-        raise TransferError(f"{reading.name!r}, line 1: {error}") from error
     finally:
         environment.close()
 
 
-def _write(txn: StoredTransaction, batch: list[tuple[str, Any]]) -> None:
-    for kind, value in batch:
-        if kind == "page":
-            txn.restore(*value)
-        elif kind == "crawl":
-            txn.note_crawl(value)
-        else:
-            txn.put_memory(*value)
+def _layout(reading: _Reading, header: dict[str, Any]) -> Layout:
+    try:
+        return Layout.from_dict(header["layout"])
+    except (ValueError, TypeError) as error:
+        raise reading.wrong(f"has a damaged layout ({error})", 1) from error
+
+
+def _write(txn: StoredTransaction, batch: list[tuple[int, str, Any]], reading: _Reading) -> None:
+    line = 0
+    try:
+        for line, kind, value in batch:  # noqa: B007 - for the message
+            if kind == "page":
+                txn.restore(*value)
+            elif kind == "crawl":
+                txn.note_crawl(value)
+            else:
+                txn.put_memory(*value)
+    except (ValueError, OverflowError) as error:
+        raise reading.wrong(f"is damaged ({error})", line) from error
+
+
+def _check_whole(
+    environment: Environment, databases: Databases, reading: _Reading, header: dict[str, Any]
+) -> None:
+    """Raise :class:`TransferError` unless all pages are there that anything is said of."""
+
+    def job(txn: lmdb.Transaction) -> tuple[tuple[int, int], tuple[int, int] | None]:
+        stored = StoredTransaction(txn, databases)
+        return stored.counts(), stored.lost_alias()
+
+    counts, lost = environment.read(job)
+    wanted = header.get("pages"), header.get("duplicates")
+    if counts != wanted:
+        raise TransferError(
+            f"{reading.name!r} has {counts[0]:,} pages and {counts[1]:,} duplicates, and says that "
+            f"it has {wanted[0]!r} and {wanted[1]!r}; export once more"
+        )
+    if lost is not None:
+        raise TransferError(
+            f"{reading.name!r}: page {lost[0]} duplicates page {lost[1]}, which is no kept page; "
+            "repair the store (scrapy simdup doctor --repair), and export once more"
+        )
 
 
 class _Reading:
@@ -204,38 +245,40 @@ class _Reading:
     def header(self) -> dict[str, Any]:
         header = self._next()
         if header is None or MARK not in header:
-            raise self._wrong("is no export of scrapy simdup")
+            raise self.wrong("is no export of scrapy simdup")
         if header[MARK] != VERSION or header.get("schema") != SCHEMA:
-            raise self._wrong(
+            raise self.wrong(
                 f"was written by another version (format {header[MARK]}, schema "
                 f"{header.get('schema')}; this one reads {VERSION} and {SCHEMA})"
             )
         configuration = header.get("configuration")
         if not isinstance(configuration, dict) or not isinstance(header.get("layout"), dict):
-            raise self._wrong("lacks a configuration or a layout")
+            raise self.wrong("lacks a configuration or a layout")
         if configuration_id(configuration) != header.get("configuration_id"):
-            raise self._wrong("has a configuration that is not that of its configuration_id")
+            raise self.wrong("has a configuration that is not that of its configuration_id")
         return header
 
-    def entries(self) -> Iterator[tuple[str, Any]]:
-        """(``page``, (id, record)), (``crawl``, crawl) and (``host``, (key, memory))."""
+    def entries(self) -> Iterator[tuple[int, str, Any]]:
+        """The number of the line, and what it is: ``page`` and (id, record), ``crawl`` and the
+        crawl, or ``host`` and (key, memory).
+        """
         last = 0
         while fields := self._next():
             if "end" in fields:
                 if fields["end"] != self._number - 1:
-                    raise self._wrong(f"counts {fields['end']} lines before it")
+                    raise self.wrong(f"counts {fields['end']} lines before it")
                 if self._lines.readline():
-                    raise self._wrong("is not the last, though it says so")
+                    raise self.wrong("is not the last, though it says so")
                 return
             try:
-                entry = _entry(fields)
+                kind, value = _entry(fields)
             except (msgspec.ValidationError, ValueError, KeyError, TypeError) as error:
-                raise self._wrong(f"is damaged ({error})") from error
-            if entry[0] == "page":
-                if entry[1][0] <= last:
-                    raise self._wrong("has a page id that is not larger than the one before")
-                last = entry[1][0]
-            yield entry
+                raise self.wrong(f"is damaged ({error})") from error
+            if kind == "page":
+                if value[0] <= last:
+                    raise self.wrong("has a page id that is not larger than the one before")
+                last = value[0]
+            yield self._number, kind, value
         raise TransferError(f"{self.name!r} is cut off after line {self._number}; export once more")
 
     def _next(self) -> dict[str, Any] | None:
@@ -248,13 +291,14 @@ class _Reading:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise self._wrong(f"is no JSON ({error})") from error
+            raise self.wrong(f"is no JSON ({error})") from error
         if not isinstance(fields, dict):
-            raise self._wrong("is no JSON object")
+            raise self.wrong("is no JSON object")
         return fields
 
-    def _wrong(self, what: str) -> TransferError:
-        return TransferError(f"{self.name!r}, line {max(1, self._number)}: {what}")
+    def wrong(self, what: str, line: int | None = None) -> TransferError:
+        """The error that says what is wrong with a line, by default with the last that was read."""
+        return TransferError(f"{self.name!r}, line {line or max(1, self._number)}: {what}")
 
 
 def _entry(fields: dict[str, Any]) -> tuple[str, Any]:
@@ -262,18 +306,41 @@ def _entry(fields: dict[str, Any]) -> tuple[str, Any]:
         page_id = fields.pop("page")
         if not isinstance(page_id, int) or not 0 < page_id < 1 << 63:
             raise ValueError(f"page id {page_id!r}")
-        return "page", (page_id, msgspec.convert(_listed(Record, fields), Record))
+        record = msgspec.convert(_listed(Record, fields), Record)
+        _check_sizes(record)
+        return "page", (page_id, record)
     if "crawl" in fields:
         return "crawl", msgspec.convert(fields["crawl"], Crawl)
-    return "host", tuple(
-        base64.b64decode(fields[name], validate=True) for name in ("host", "memory")
-    )
+    host, memory = (base64.b64decode(fields[name], validate=True) for name in ("host", "memory"))
+    if len(host) != DIGEST_BYTES:
+        raise ValueError(f"a host of {len(host)} bytes")
+    return "host", (host, memory)
+
+
+def _check_sizes(record: Record) -> None:
+    """Raise ValueError for what no store has, or a look-up would stumble over."""
+    profile = record.profile
+    wholes = (profile.visible, profile.visible_blocks, profile.links, profile.apart)
+    if not 0 < len(record.key) <= _MAX_KEY:
+        raise ValueError(f"a key of {len(record.key)} bytes")
+    if not 0 <= record.representative < 1 << 63:
+        raise ValueError(f"representative {record.representative}")
+    if {len(view.digest) for view in record.views} | {len(record.body_digest)} != {DIGEST_BYTES}:
+        raise ValueError(f"a digest that has not {DIGEST_BYTES} bytes")
+    if any(len(view.sketch) != BINS // 2 for view in record.views) or any(
+        len(whole) not in (0, COARSE_BINS // 2) for whole in wholes
+    ):
+        raise ValueError("a sketch of another size")
+    if any(not 0 <= view.simhash < 1 << 64 for view in record.views):
+        raise ValueError("a simhash that has not 64 bits")
 
 
 def _listed(kind: Any, value: Any) -> Any:
     """What `_named` made of a struct that is kept as an array, as that array."""
     fields = _fields(kind)
     if fields is not None:
+        if not isinstance(value, dict):
+            raise ValueError(f"{kind.__name__} is no JSON object")
         if len(value) != len(fields) and (unknown := value.keys() - fields.keys()):
             raise ValueError(f"unknown fields {', '.join(sorted(unknown))}")
         return [_listed(inner, value[name]) for name, inner in fields.items()]

@@ -95,21 +95,23 @@ def allocate_lock_file(folder: Path) -> None:
         os.close(handle)
 
 
-def move_in(place: Path, folder: Path) -> None:
-    """Give the finished data file of *place* to *folder*, unless that has got one meanwhile."""
+def move_in(place: Path, folder: Path) -> bool:
+    """Give the finished data file of *place* to *folder*; False if that has got one meanwhile."""
     try:
         os.link(place / DATA_FILE, folder / DATA_FILE)
     except FileExistsError:
-        return
+        return False
     except OSError:  # a file system without hard links
-        if not (folder / DATA_FILE).exists():
-            (place / DATA_FILE).replace(folder / DATA_FILE)
+        if (folder / DATA_FILE).exists():
+            return False
+        (place / DATA_FILE).replace(folder / DATA_FILE)
     if os.name != "nt":
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    return True
 
 
 def _wanted_size(head: bytes) -> int | None:

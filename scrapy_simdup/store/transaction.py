@@ -183,6 +183,21 @@ class StoredTransaction:
             except msgspec.DecodeError as error:
                 raise self._damaged("list of crawls", error) from error
 
+    def counts(self) -> tuple[int, int]:
+        """Numbers of kept pages and of their duplicates."""
+        duplicates = self._txn.stat(self._dbs.aliases)["entries"]
+        return self._txn.stat(self._dbs.pages)["entries"] - duplicates, duplicates
+
+    def lost_alias(self) -> tuple[int, int] | None:
+        """The first (page id, id of its representative) of which the latter is no kept page."""
+        with self._txn.cursor(self._dbs.aliases) as cursor:
+            for key, value in cursor.iternext_nodup(keys=True, values=True):
+                page_id, alias = _unpack(key), _unpack(value)
+                raw = self._txn.get(key, db=self._dbs.pages)
+                if raw is None or not self.get(page_id).kept:
+                    return alias, page_id
+        return None
+
     def memories(self) -> Iterator[tuple[bytes, bytes]]:
         """The key of every host, and its memory, packed."""
         with self._txn.cursor(self._dbs.hosts) as cursor:
@@ -190,8 +205,12 @@ class StoredTransaction:
                 yield bytes(key), bytes(value)
 
     def restore(self, page_id: int, record: Record) -> None:
-        """Put a record under an id that is larger than all there are."""
-        self._txn.put(record.key, _pack(page_id), db=self._dbs.keys)
+        """Put a record under an id that is larger than all there are.
+
+        ValueError if another page has its request.
+        """
+        if not self._txn.put(record.key, _pack(page_id), overwrite=False, db=self._dbs.keys):
+            raise ValueError(f"page {page_id} is of the same request as another one")
         self._txn.put(_pack(page_id), _encode(record), append=True, db=self._dbs.pages)
         self._enter(page_id, record)
 

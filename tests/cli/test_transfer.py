@@ -13,7 +13,8 @@ from crawl_site import article
 from scrapy_simdup import Detector
 from scrapy_simdup.store.environment import Environment
 from scrapy_simdup.store.lmdb import KIND
-from scrapy_simdup.transfer import MARK
+from scrapy_simdup.store.reading import StoreReader
+from scrapy_simdup.transfer import MARK, TransferError, export, restore
 
 from .conftest import HOSTILE
 
@@ -97,6 +98,18 @@ def changed(path, number, **fields):
     return "\n".join(lines) + "\n"
 
 
+def viewed(path, number, **fields):
+    """The export with other fields in the first view of a page."""
+    profile = json.loads(path.read_text().splitlines()[number])["profile"]
+    profile["views"][0].update(fields)
+    return changed(path, number, profile=profile)
+
+
+def twice(path):
+    """The export with the request of the first page in the second, too."""
+    return changed(path, 2, key=json.loads(path.read_text().splitlines()[1])["key"])
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -128,6 +141,21 @@ def changed(path, number, **fields):
         (lambda path: changed(path, 2, page=1), "not larger than the one before"),
         (lambda path: changed(path, 2, page=0), "line 3: is damaged (page id 0)"),
         (lambda path: changed(path, 2, profile={}), "line 3: is damaged"),
+        (lambda path: changed(path, 2, profile=[]), "line 3: is damaged (Profile is no JSON"),
+        (lambda path: changed(path, 2, key=""), "line 3: is damaged (a key of 0 bytes)"),
+        (lambda path: changed(path, 2, body_digest="AA=="), "line 3: is damaged (a digest that"),
+        (lambda path: changed(path, 2, url="\ud800"), "line 3: is damaged ('utf-8' codec"),
+        (lambda path: changed(path, 2, body_bytes=1 << 70), "line 3: is damaged (can't serialize"),
+        (lambda path: changed(path, 2, representative=-1), "line 3: is damaged (representative -1"),
+        (lambda path: changed(path, 2, representative=9), "page 2 duplicates page 9, which is no"),
+        (lambda path: viewed(path, 2, simhash=1 << 64), "line 3: is damaged (a simhash that"),
+        (lambda path: viewed(path, 2, sketch="AA=="), "line 3: is damaged (a sketch of another"),
+        (lambda path: changed(path, -2, memory="AA=="), "is damaged (1 bytes are not counters"),
+        (
+            lambda path: changed(path, 0, pages=5),
+            "4 pages and 5 duplicates, and says that it has 5",
+        ),
+        (twice, "line 3: is damaged (page 2 is of the same request as another one)"),
         (lambda path: path.read_text().replace('"page":2', '"page":'), "line 3: is no JSON"),
         (lambda path: path.read_text().replace('{"page":2', '["page",2'), "line 3: is no JSON"),
     ],
@@ -156,6 +184,32 @@ def test_a_store_that_is_there_is_left_alone(simdup, store, exported):
     assert ran.status == 1
     assert "already; import into another folder" in ran.errors
     assert databases(store) == before
+
+
+def test_a_store_that_is_made_meanwhile_is_left_alone(exported, tmp_path):
+    def made_meanwhile(*_):
+        Detector(tmp_path / "copy", expected_pages=1000).close()
+
+    with pytest.raises(TransferError, match="already; import into another folder"):
+        restore(exported, tmp_path / "copy", made_meanwhile, lambda *_: None)
+    with StoreReader(tmp_path / "copy") as reader:
+        assert reader.info().pages == 0
+
+
+def test_the_first_line_counts_what_is_exported_while_a_crawl_goes_on(store, tmp_path):
+    with Detector(store, expected_pages=1000) as detector, StoreReader(store) as reader:
+        header = reader.header
+
+        def then_a_page_comes():
+            detector.check("https://late.example/", article(9))
+            return header()
+
+        reader.header = then_a_page_comes
+        lines = [*export(reader, lambda *_: None)]
+    first = json.loads(lines[0])
+    assert first["pages"] + first["duplicates"] == 10 == sum('"page":' in line for line in lines)
+    (tmp_path / "export.jsonl").write_text("\n".join(lines) + "\n")
+    restore(tmp_path / "export.jsonl", tmp_path / "copy", lambda *_: None, lambda *_: None)
 
 
 def test_another_configuration_is_refused_with_what_differs(simdup, exported, tmp_path):
