@@ -83,12 +83,12 @@ def moment(text: str, now: datetime | None = None) -> datetime:
     Raises ValueError for anything else.
     """
     number, unit = text[:-1], text[-1:]
-    if unit in _UNITS and number.replace(".", "", 1).isdigit():
-        ago = timedelta(seconds=float(number) * _UNITS[unit])
-        return (now or datetime.now(timezone.utc)) - ago
     try:
+        if unit in _UNITS and number.replace(".", "", 1).isdecimal():
+            ago = timedelta(seconds=float(number) * _UNITS[unit])
+            return (now or datetime.now(timezone.utc)) - ago
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             f"{text!r} is no time: give 2026-05-31, 2026-05-31T10:30, or how long ago: 2h, 7d"
         ) from None
@@ -110,32 +110,37 @@ def follow(
     damaged: Callable[[Path, int], object],
     pause: float = _PAUSE,
     is_over: Callable[[], bool] = lambda: False,
-) -> Iterator[Entry]:
-    """All records of a log, and then those that come, until *is_over*.
+) -> Iterator[Entry | None]:
+    """All records of a log, then those that come, until *is_over*; None whenever there are no more.
 
-    A log that is replaced or emptied is read anew from its beginning; a line is waited for until it
-    is whole.
+    A log that is replaced or emptied is read anew from its beginning, after what was still written
+    to the old one; a line is waited for until it is whole.
     """
     file, part, number = _opened(path), b"", 0
     try:
         while True:
-            over = is_over()
+            # Asked before reading: what is written until then is not missed.
+            over, replaced = is_over(), _is_replaced(path, file)
             while chunk := file.readline():
                 part += chunk
                 if part.endswith(b"\n"):
                     number += 1
                     entry = _entry(part)
-                    part = b""
-                    if entry is None:
-                        damaged(path, number)
-                    else:
+                    if entry is not None:
                         yield entry
+                    elif not part.isspace():
+                        damaged(path, number)
+                    part = b""
             if over:
                 return
-            time.sleep(pause)
-            if _is_replaced(path, file):
+            if replaced:
+                if part:
+                    damaged(path, number + 1)
                 file.close()
                 file, part, number = _opened(path), b"", 0
+                continue
+            yield None
+            time.sleep(pause)
     finally:
         file.close()
 

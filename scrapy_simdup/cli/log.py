@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-resemblance", metavar="R", type=float)
     parser.add_argument("--since", metavar="TIME", help="2026-05-31T10:30, or how long ago: 2h, 7d")
     parser.add_argument("--until", metavar="TIME")
-    parser.add_argument("--limit", metavar="N", type=int, help="the last N")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, help="the last N; of those there are, with --follow"
+    )
     parser.add_argument(
         "-f", "--follow", action="store_true", help="go on with those that come, until Ctrl-C"
     )
@@ -50,30 +53,43 @@ def run(context: Context) -> None:
 
     options = context.options
     wanted = _filter(options)
+    if options.limit is not None and options.limit < 1:
+        raise UsageError(f"--limit {options.limit}: must be at least 1")
+    if options.follow and len(options.files) > 1:
+        raise UsageError("--follow goes with one log")
     paths = [*map(Path, options.files)] or [_last(context)]
     damaged: list[str] = []
     note = lambda path, line: damaged.append(f"{path}, line {line}")
     if options.follow:
-        if len(paths) > 1:
-            raise UsageError("--follow goes with one log")
-        try:
-            for entry in logreader.follow(paths[0], note):
-                if wanted(entry):
-                    _line(context, entry)
-        except KeyboardInterrupt:
-            return
-    entries: Iterator[Entry] = filter(wanted, logreader.read(paths, note))
-    if options.limit is not None:
-        if options.limit < 1:
-            raise UsageError(f"--limit {options.limit}: must be at least 1")
-        entries = _last_ones(entries, options.limit)
-    context.output.things(entries, _COLUMNS, none="no such record")
+        with suppress(KeyboardInterrupt):
+            for entry in _newest(logreader.follow(paths[0], note), wanted, options.limit):
+                _line(context, entry)
+    else:
+        entries: Iterator[Entry] = filter(wanted, logreader.read(paths, note))
+        if options.limit is not None:
+            entries = _last_ones(entries, options.limit)
+        context.output.things(entries, _COLUMNS, none="no such record")
     if damaged:
         context.complain(f"{len(damaged):,} lines are no records, the first: {damaged[0]}")
 
 
 def _last_ones(entries: Iterator[Entry], number: int) -> Iterator[Entry]:
     return iter(deque(entries, number))
+
+
+def _newest(followed: Iterator[Entry | None], wanted: Filter, limit: int | None) -> Iterator[Entry]:
+    """The last *limit* of the records there are, then all that come."""
+    there: deque[Entry] = deque(maxlen=limit)
+    for entry in followed:
+        if entry is None:
+            break
+        if wanted(entry):
+            if limit is None:
+                yield entry
+            else:
+                there.append(entry)
+    yield from there
+    yield from (entry for entry in followed if entry is not None and wanted(entry))
 
 
 def _line(context: Context, entry: Entry) -> None:
@@ -84,6 +100,7 @@ def _line(context: Context, entry: Entry) -> None:
         from scrapy_simdup.cli.output import printable
 
         context.output.text("  ".join(printable(entry.get(name)) for name in _COLUMNS))
+    context.output.flush()
 
 
 def _filter(options: Any) -> Filter:

@@ -84,6 +84,10 @@ class Output:
         if not self.as_json:
             self._line(line)
 
+    def flush(self) -> None:
+        """Send on what was printed: a pipe would keep it until there is more."""
+        self._file.flush()
+
     @property
     def is_terminal(self) -> bool:
         return self._file.isatty()

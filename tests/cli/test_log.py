@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +19,8 @@ from scrapy_simdup.logreader import Filter, follow, moment, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 NOW = datetime.now(timezone.utc)
 
 
@@ -94,6 +99,8 @@ def test_lines_that_are_no_records_are_counted(simdup, log):
         (("x", "--since", "yesterday"), 2, "'yesterday' is no time: give 2026-05-31"),
         (("x", "--limit", "0"), 2, "--limit 0: must be at least 1"),
         (("x", "y", "--follow"), 2, "--follow goes with one log"),
+        (("x", "--follow", "--limit", "0"), 2, "--limit 0: must be at least 1"),
+        (("x", "--since", "99999999999d"), 2, "'99999999999d' is no time"),
         (("x", "--kind", "far"), 2, "invalid choice: 'far'"),
     ],
 )
@@ -118,7 +125,17 @@ def test_times():
     assert moment("2026-05-31") == datetime(2026, 5, 31, tzinfo=timezone.utc)
     assert moment("2026-05-31T10:30Z") == datetime(2026, 5, 31, 10, 30, tzinfo=timezone.utc)
     assert moment("1.5h", NOW) == NOW - timedelta(hours=1.5)
-    for wrong in ("", "h", "x", "-1h", "1y", "2026-13-01"):
+    for wrong in (
+        "",
+        "h",
+        "x",
+        "-1h",
+        "1y",
+        "\u00b2d",
+        "9" * 11 + "d",
+        "9" * 400 + "w",
+        "2026-13-01",
+    ):
         with pytest.raises(ValueError, match="is no time"):
             moment(wrong)
 
@@ -135,8 +152,9 @@ def test_follow_goes_on_with_what_comes_and_with_a_log_that_is_replaced(tmp_path
     path.write_text(json.dumps(entry(0)) + "\n")
     damaged: list[int] = []
     over = threading.Event()
-    entries: Iterator[dict[str, Any]] = follow(
-        path, lambda _, number: damaged.append(number), pause=0.01, is_over=over.is_set
+    entries: Iterator[dict[str, Any]] = filter(
+        None,
+        follow(path, lambda _, number: damaged.append(number), pause=0.01, is_over=over.is_set),
     )
     assert next(entries)["distance"] == 0
     with path.open("a") as file:
@@ -156,3 +174,50 @@ def test_follow_goes_on_with_what_comes_and_with_a_log_that_is_replaced(tmp_path
     over.set()
     assert list(entries) == []
     assert list(read([path], lambda *_: None)) == [entry(3)]
+
+
+def test_follow_reads_to_its_end_what_is_rotated_away(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(entry(0)) + "\n")
+    damaged: list[int] = []
+    entries = follow(path, lambda _, number: damaged.append(number), pause=0)
+    assert [next(entries), next(entries)] == [entry(0), None]
+    with path.open("a") as file:
+        file.write("\n" + json.dumps(entry(1)) + "\n" + '{"half')
+    path.rename(tmp_path / "log.1")
+    path.write_text(json.dumps(entry(2)) + "\n")
+    assert [next(entries), next(entries)] == [entry(1), entry(2)]
+    assert damaged == [4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there"),
+    [((), [0, 1, 2, 3, 4, 5]), (("--limit", "2", "--host", "a.example.org"), [3, 5])],
+)
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one process")
+def test_follow_through_a_pipe_ends_with_ctrl_c(log, arguments, there):
+    with log.open("a") as file:
+        file.write("no record\n")
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "simdup", "log", "-f", log, "--json", *arguments],
+        cwd=log.parent,
+        env={**buffered, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        killer = threading.Timer(60, running.kill)
+        killer.start()
+        found = [json.loads(running.stdout.readline())["distance"] for _ in there]
+        assert found == there
+        if not arguments:
+            assert "evil" in running.stdout.readline()
+        with log.open("a") as file:
+            file.write(json.dumps(entry(7)) + "\n")
+        assert json.loads(running.stdout.readline()) == entry(7)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate()
+        killer.cancel()
+    assert running.returncode == 0
+    assert errors == f"scrapy simdup: 1 lines are no records, the first: {log}, line 8\n"
