@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_simdup.cli.context import Context
+    from scrapy_simdup.cli.httpcache import HttpCache
     from scrapy_simdup.store.crawls import Crawl
     from scrapy_simdup.store.reading import StoreReader
 
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="dropped-page log, for near misses (default: those of the spider)",
     )
     parser.add_argument(
-        "--httpcache", metavar="FOLDER", help="Scrapy's HTTP cache, for texts that are not kept"
+        "--httpcache", metavar="FOLDER", help="HTTPCACHE_DIR, for texts that are not kept"
     )
 
 
@@ -46,9 +47,7 @@ def run(context: Context) -> None:
     options = context.options
     if options.all and options.crawl:
         raise UsageError("--all and --crawl exclude each other")
-    cache = Path(options.httpcache) if options.httpcache else None
-    if cache is not None and not cache.is_dir():
-        raise UsageError(f"--httpcache {cache}: there is no such folder")
+    cache = _http_cache(context)
     damaged: list[str] = []
     with StoreReader(context.store()) as reader, context.progress() as progress:
         crawl = None if options.all else _crawl(reader, options.crawl)
@@ -82,6 +81,17 @@ def run(context: Context) -> None:
             "bytes": len(html.encode()),
         }
     )
+
+
+def _http_cache(context: Context) -> HttpCache | None:
+    folder = context.options.httpcache
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise UsageError(f"--httpcache {folder}: there is no such folder")
+    from scrapy_simdup.cli.httpcache import HttpCache
+
+    return HttpCache(Path(folder), context.config().max_body_bytes)
 
 
 def _crawl(reader: StoreReader, name: str | None) -> Crawl | None:

@@ -8,6 +8,7 @@ of them ``eval``, which the report's content security policy forbids.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simdup.errors import SimdupError
@@ -148,6 +149,9 @@ def _pygal() -> Any:
         import pygal
     except ImportError as error:
         raise MissingLibraryError("pygal") from error
+    # It finds map plugins, which we have not, by a protocol of which Python warns at every import.
+    fixer = getattr(pygal, "PluginImportFixer", ())
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, fixer)]
     return pygal
 
 

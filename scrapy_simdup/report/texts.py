@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import re
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simdup.analysis import Declared, Material
 from scrapy_simdup.page.kepttext import unpack_texts
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from scrapy_simdup.analysis import Analyser
+    from scrapy_simdup.analysis import Analyser, Material
     from scrapy_simdup.store.reading import StoreReader
     from scrapy_simdup.store.records import Record
 
@@ -42,12 +39,18 @@ class Both:
 
 
 class Texts:
-    """Finds the texts of stored pages: kept in the store, or in Scrapy's HTTP cache at *cache*.
+    """Finds the texts of stored pages: kept in the store, or made of what *cache* has.
 
-    *analyser* extracts from the latter; it keeps texts.
+    *cache* gives the page of a request, by its fingerprint; *analyser* extracts from that, and keeps
+    texts.
     """
 
-    def __init__(self, reader: StoreReader, analyser: Analyser, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        reader: StoreReader,
+        analyser: Analyser,
+        cache: Callable[[bytes], Material | None] | None = None,
+    ) -> None:
         self._reader = reader
         self._analyser = analyser
         self._cache = cache
@@ -70,20 +73,9 @@ class Texts:
             return None
 
     def _extracted(self, record: Record) -> bytes:
-        """What the page in the HTTP cache says: ``HTTPCACHE_STORAGE`` by default writes files."""
-        if self._cache is None:
-            return b""
-        name = record.key.hex()
-        for path in self._cache.glob(f"*/{name[:2]}/{name}/response_body"):
-            try:
-                body = path.read_bytes()
-                body = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
-            except (OSError, EOFError, zlib.error):
-                continue
-            outcome = self._analyser(Material(body, Declared(), is_html=True))
-            if outcome.analysis is not None:
-                return outcome.analysis.text
-        return b""
+        material = self._cache(record.key) if self._cache else None
+        analysis = self._analyser(material).analysis if material else None
+        return analysis.text if analysis else b""
 
 
 def marked(a: list[str], b: list[str]) -> Both:
