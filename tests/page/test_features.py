@@ -14,7 +14,7 @@ import slow_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simdup.page import features
+from scrapy_simdup.page import features, segmentation
 from scrapy_simdup.page.features import Tokenizer, compact, normalise
 
 if TYPE_CHECKING:
@@ -210,13 +210,13 @@ def test_threads_share_one_dictionary_and_get_the_same_tokens(
     texts: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = []
-    load = features._load_jieba
+    load = segmentation._load_jieba
 
     def counted() -> object:
         loaded.append(1)
         return load()
 
-    monkeypatch.setattr(features, "_load_jieba", counted)
+    monkeypatch.setattr(segmentation, "_load_jieba", counted)
     shared = Tokenizer()
     text = normalise(texts["zh-Hans"][0])
     results: list[list[str]] = []

@@ -18,7 +18,7 @@ import pytest
 from page.languages import LANGUAGES, TOPICS, edited, text
 
 from scrapy_simdup import ConfigError, compare
-from scrapy_simdup.page import features
+from scrapy_simdup.page import segmentation
 from scrapy_simdup.page.features import Tokenizer, normalise
 from scrapy_simdup.page.fingerprint import Fingerprinter
 
@@ -36,7 +36,7 @@ UNIFYING = Tokenizer(unify_chinese=True)
 def one_dictionary() -> Iterator[None]:
     """Loading jieba's takes longer than a hundred comparisons."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "_load_jieba", functools.cache(features._load_jieba))
+        patch.setattr(segmentation, "_load_jieba", functools.cache(segmentation._load_jieba))
         yield
 
 
