@@ -132,6 +132,7 @@ class SimdupDownloaderMiddleware:
         if action == "drop":
             session.stats.count("dropped")
             session.stats.count("bytes_saved", len(response.body))
+            session.last_dropped = response.url, verdict.duplicate_of
         else:
             session.stats.count("tagged")
         logger.debug(

@@ -56,6 +56,8 @@ class Session:
         self._failures: set[tuple[str, str]] = set()
         self._alarms = Alarms()
         self._closing = False
+        #: The last page that was dropped, and what it duplicates.
+        self.last_dropped: tuple[str, str | None] | None = None
         spider = safe_name(crawler.spider.name)
         now = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         self.crawl = f"{spider}-{now}-{secrets.token_hex(2)}"
@@ -112,7 +114,7 @@ class Session:
 
         if plan := self.detector.outgrown():
             logger.warning(
-                "simdup: the tables of %(path)s were laid out for fewer pages; laid out anew "
+                "simdup: the tables of %(path)s were laid out for another number of pages; laid out anew "
                 "(scrapy simdup rebuild --store %(path)s, as %(layout)s) a page would take some "
                 "%(us)d µs, half of what it takes now, or less",
                 {"path": info.path, "layout": plan.layout.name, "us": plan.page_us},
@@ -234,6 +236,21 @@ class Session:
             closing = self.crawler.engine.close_spider_async(reason=f"simdup_{alarm.kind}")
             deferred_from_coro(closing)
 
+    def _warn_of_nothing(self) -> None:
+        """Say why a crawl came to nothing: its start page is in the store already."""
+        dropped = self.stats.get("dropped")
+        if self.last_dropped is None or dropped < self.stats.get("checked"):
+            return
+        url, original = self.last_dropped
+        logger.warning(
+            "simdup: no page of this crawl has passed: %(dropped)d were dropped, the last, %(url)s, "
+            "as a duplicate of %(original)s, and links of dropped pages are not followed; to crawl "
+            "on from there, take another store, set SIMDUP_ACTION = 'drop_items', or give the start "
+            "request meta {'simdup': False}",
+            {"dropped": dropped, "url": url, "original": original},
+            extra={"spider": self.crawler.spider},
+        )
+
     @property
     def _spider_name(self) -> str | None:
         return self.crawler.spider.name if self.crawler.spider else None
@@ -266,6 +283,7 @@ class Session:
             },
             extra={"spider": self.crawler.spider},
         )
+        self._warn_of_nothing()
         self.detector.close()
         self._quick_loop.leave()
         if self.log is not None:

@@ -126,3 +126,17 @@ def test_a_store_remembers_its_crawls(site: Site, tmp_path: Path) -> None:
     assert "seed" not in noted.options
     assert (noted.counts["unique"], noted.counts["duplicate/near"]) == (2, 1)
     assert {record.added_by for record in records.values()} == {noted.id}
+
+
+def test_a_crawl_that_comes_to_nothing_says_why(site: Site, tmp_path: Path) -> None:
+    """Its start page duplicates one of an earlier crawl over the same store."""
+    first, nothing = crawls(
+        tmp_path,
+        site,
+        [job(visits=["/1"], place="one"), job(visits=["/copy/1"], place="one", follow=True)],
+    )
+    assert first.complaints == []
+    [complaint] = nothing.complaints
+    assert "no page of this crawl has passed: 1 were dropped, the last, /copy/1, as a" in complaint
+    assert "duplicate of /1, and links of dropped pages are not followed" in complaint
+    assert nothing.paths == []
