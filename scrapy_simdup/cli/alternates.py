@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
+from scrapy_simdup.cli.output import moment
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -41,7 +43,7 @@ def run(context: Context) -> None:
 def _rows(reader: StoreReader, page_id: int, record: Record) -> Iterator[dict[str, Any]]:
     """The kept page of the cluster, then its duplicates, the oldest first."""
     kept = record if record.kept else reader.get(record.representative)
-    yield {"kept": True, "url": kept.url, "title": kept.title, "last_seen": kept.last_seen}
+    yield {"kept": True, "url": kept.url, "title": kept.title, "last_seen": moment(kept.last_seen)}
     for alias in reader.aliases(record.representative or page_id):
         other = reader.get(alias)
         yield {
@@ -51,7 +53,7 @@ def _rows(reader: StoreReader, page_id: int, record: Record) -> Iterator[dict[st
             "resemblance": other.resemblance,
             "url": other.url,
             "title": other.title,
-            "last_seen": other.last_seen,
+            "last_seen": moment(other.last_seen),
         }
 
 

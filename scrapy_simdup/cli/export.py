@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import TextIOWrapper
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,22 +38,12 @@ def run(context: Context) -> None:
 
 @contextmanager
 def _file(name: str | None) -> Iterator[IO[str]]:
-    """The file to write; a named one is there once it is whole."""
-    from scrapy_simdup.transfer import TransferError
+    from scrapy_simdup.cli.output import written
 
     if name is None:
         yield sys.stdout
         return
-    path = Path(name)
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as raw:
-            packed = gzip.GzipFile(fileobj=raw, mode="wb") if path.suffix == ".gz" else raw
-            with TextIOWrapper(packed, encoding="ascii") as file:
-                yield file
-        part.replace(path)
-    except OSError as error:
-        raise TransferError(f"{name!r} cannot be written ({error.strerror or error})") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    with written(name) as raw:
+        packed = gzip.GzipFile(fileobj=raw, mode="wb") if name.endswith(".gz") else raw
+        with TextIOWrapper(packed, encoding="ascii") as file:
+            yield file

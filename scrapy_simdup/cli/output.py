@@ -7,15 +7,53 @@ direction is shown as an escape.
 from __future__ import annotations
 
 import json
+import math
 import unicodedata
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from scrapy_simdup.errors import SimdupError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
 
 _NONE = "–"
+
+
+class OutputError(SimdupError):
+    """A file cannot be written; the message says which and why."""
+
+
+@contextmanager
+def written(name: str) -> Iterator[IO[bytes]]:
+    """The file *name*, to write to; it is there once it is whole. Raises :class:`OutputError`."""
+    path = Path(name)
+    if not path.name:
+        raise OutputError(f"{name!r} is no name of a file")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OutputError(f"{name!r} cannot be written ({why})") from error
+    finally:
+        with suppress(OSError, ValueError):
+            part.unlink()
+
+
+def moment(seconds: float | None) -> str | None:
+    """A time as it is written down, in UTC; None for none, and for what no calendar has."""
+    try:
+        when = datetime.fromtimestamp(seconds, timezone.utc)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+    return when.isoformat(timespec="seconds")
 
 
 def printable(value: Any) -> str:
@@ -114,10 +152,19 @@ class Output:
 
     def _json(self, fields: Mapping[str, Any]) -> None:
         # ASCII: lone surrogates and directional marks cannot do harm.
-        self._line(json.dumps(fields, ensure_ascii=True, default=str))
+        self._line(json.dumps(_finite(fields), ensure_ascii=True, default=str, allow_nan=False))
 
     def _line(self, line: str) -> None:
         print(line, file=self._file)
+
+
+def _finite(value: Any) -> Any:
+    """A value without NaN and infinity, which are no JSON: a log may have them."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [*map(_finite, value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: Any) -> str:

@@ -46,7 +46,7 @@ def run(context: Context) -> None:
     with StoreReader(context.store()) as reader, context.progress() as progress:
         crawl = _crawl(reader, options.crawl)
         own = _own(context, crawl)
-        wanted = own.replace(**given)
+        wanted = _changed(own, given)
         analyser = Analyser(own)
         reader.check_configuration(analyser.identity)
         info = reader.info()
@@ -90,6 +90,17 @@ def _own(context: Context, crawl: Crawl | None) -> Config:
     except ConfigError as error:
         context.complain(f"the options of crawl {crawl.id} are of another version ({error})")
         return config
+
+
+def _changed(own: Config, given: dict[str, str]) -> Config:
+    """Other options for some; ``UsageError`` for one that is not allowed, by its name here."""
+    from scrapy_simdup.errors import ConfigError
+
+    try:
+        return own.replace(**given)
+    except ConfigError as error:
+        name, equals, wrong = str(error).partition(" = ")
+        raise UsageError(f"--{name.replace('_', '-')}{equals}{wrong}") from None
 
 
 def _pages(reader: StoreReader, crawl: str | None) -> Iterator[tuple[Record, Record | None, bool]]:

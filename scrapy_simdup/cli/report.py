@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> None:
     from scrapy_simdup.analysis import Analyser
+    from scrapy_simdup.cli.output import written
     from scrapy_simdup.logreader import read
     from scrapy_simdup.report.data import gather
     from scrapy_simdup.report.render import render
@@ -67,7 +67,8 @@ def run(context: Context) -> None:
             texts,
             lambda done, total: progress.show(done, f"{done:,} of {total:,} pairs", total),
         )
-    _write(Path(options.out), html)
+    with written(options.out) as file:
+        file.write(html.encode())
     if damaged:
         context.complain(f"{len(damaged):,} lines are no records, the first: {damaged[0]}")
     context.output.thing(
@@ -104,17 +105,3 @@ def _crawl(reader: StoreReader, name: str | None) -> Crawl | None:
         shown = ", ".join(crawl.id for crawl in crawls) or "none"
         raise UsageError(f"--crawl {name}: {len(meant)} crawls begin so; there are: {shown}")
     return meant[0]
-
-
-def _write(path: Path, html: str) -> None:
-    from scrapy_simdup.transfer import TransferError
-
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(html, "utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise TransferError(f"{str(path)!r} cannot be written ({error.strerror})") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+
+from scrapy_simdup.cli.output import moment
 
 if TYPE_CHECKING:
     import argparse
@@ -69,8 +70,8 @@ def _crawls(context: Context, reader: StoreReader, total: int) -> list[dict[str,
             {
                 "id": name,
                 "spider": crawl.spider if crawl else None,
-                "started": _time(crawl.started) if crawl else None,
-                "ended": _time(crawl.ended) if crawl else None,
+                "started": moment(crawl.started) if crawl else None,
+                "ended": moment(crawl.ended) if crawl else None,
                 "checked": crawl.counts.get("checked") if crawl else None,
                 "added": added[name],
                 "duplicates": duplicates[name],
@@ -79,9 +80,3 @@ def _crawls(context: Context, reader: StoreReader, total: int) -> list[dict[str,
             }
         )
     return rows
-
-
-def _time(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from datetime import datetime
+
 import pytest
 from crawl_site import article
+
+from scrapy_simdup.cli.output import moment
 
 from .conftest import HOSTILE, TITLE
 
@@ -135,3 +140,28 @@ def test_stats_tell_of_crawls_and_clusters(simdup, store):
     output = simdup("stats", "--store", store).output
     assert "clusters          4\n" in output
     assert "first   spider" in output
+
+
+def test_a_file_that_cannot_be_written(simdup, store, tmp_path):
+    for command in ("export", "report"):
+        for name in ("", "/", "no/such/folder/file", "x" * 300, tmp_path):
+            ran = simdup(command, "--store", store, "--out", name)
+            assert ran.status == 1, (command, name)
+            assert "cannot be written" in ran.errors or "is no name of a file" in ran.errors
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_times_are_written_down(simdup, store):
+    rows = simdup("alternates", "https://example.org/1", "--store", store, "--json").rows
+    assert all(datetime.fromisoformat(row["last_seen"]).year >= 2026 for row in rows)
+    assert moment(1e300) is None
+    assert moment(math.nan) is None
+    assert moment(None) is None
+
+
+def test_what_is_no_number_is_null_in_json(simdup, tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"kind": "near", "url": "https://a.example/", "distance": NaN, "x": [1e999]}\n')
+    ran = simdup("log", log, "--json")
+    assert ran.row["distance"] is None
+    assert ran.row["x"] == [None]

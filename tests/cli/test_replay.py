@@ -115,9 +115,9 @@ def test_for_people(simdup, store):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("--max-distance", "99"), 1, "max_distance = '99': must be a whole number from 0 to 11"),
-        (("--min-resemblance", "2"), 1, "min_resemblance = '2'"),
-        (("--scope", "site"), 1, "must be one of all, same-site, cross-site"),
+        (("--max-distance", "99"), 2, "--max-distance = '99': must be a whole number"),
+        (("--min-resemblance", "2"), 2, "--min-resemblance = '2'"),
+        (("--scope", "site"), 2, "must be one of all, same-site, cross-site"),
         (("--crawl", "third"), 2, "--crawl third: 0 crawls begin so; there are: first, second"),
     ],
 )
