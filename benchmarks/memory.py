@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,12 +49,12 @@ def own_memory(pid: int) -> float:
 
 def workers() -> list[int]:
     """The processes that this one has started."""
-    mine = str(os.getpid())
-    stats = (
-        path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")
-    )
-    pids = [path.parent.name for path in Path("/proc").glob("[0-9]*/stat")]
-    return [int(pid) for pid, stat in zip(pids, stats, strict=True) if stat[1] == mine]
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # one that has just ended
+            if path.read_text().rpartition(")")[2].split()[1] == str(os.getpid()):
+                found.append(int(path.parent.name))
+    return found
 
 
 def main() -> None:

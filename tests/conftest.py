@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from scrapy_simdup import Detector
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="do all of tests/damage: many minutes")
+
+
 @pytest.fixture
 def store_path(tmp_path: Path) -> Path:
     """The folder of a store that is not there yet."""

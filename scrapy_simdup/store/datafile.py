@@ -1,7 +1,8 @@
-"""LMDB's data file as a file: can it be mapped without danger?
+"""LMDB's data file as a file: can it be mapped and read without danger?
 
-A file that is shorter than its own meta page says ends the process with SIGBUS when it is read
-through the map. So its length is checked before, with plain reads.
+What LMDB reads through its map can end the process: a page that lies beyond the end of the file by
+SIGBUS, one that is not what it should be by an assertion. So the file is looked at before, with plain
+reads.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import struct
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from scrapy_simdup.errors import StoreError
+from scrapy_simdup.store.filepages import BeyondEndError, Inspection, PageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,10 @@ _LOCK_BYTES = 36_864
 _META = struct.Struct("=16xII8xQI92xQQ")
 _META_MAGIC = 0xBEEFC0DE
 _META_SIZE = _META.size
+_FORMAT = 1
+
+MOST_LEAVES = 200_000
+"""So many pages are looked at when a store is opened: some 800 MB, which takes two or three seconds."""
 
 
 def unreadable(folder: Path) -> StoreError:
@@ -54,34 +59,51 @@ def cannot_write(folder: Path, error: OSError) -> StoreError:
     return not_writable(folder)
 
 
-def check_data_file(folder: Path) -> None:
-    """Refuse a data file that cannot be mapped safely, before it is mapped."""
+def check_meta_pages(folder: Path) -> None:
+    """Refuse a data file that has no meta pages, before LMDB is given it."""
     data = folder / DATA_FILE
     for attempt in range(_ATTEMPTS):
         try:
             with data.open("rb") as file:
                 head = file.read(2 * 65536)
-                size = os.fstat(file.fileno()).st_size
         except FileNotFoundError:
             return
         except PermissionError as error:
             raise not_writable(folder) from error
         except OSError as error:
             raise unreadable(folder) from error
-        wanted = _wanted_size(head)
-        if wanted is not None and size >= wanted:
+        if _has_meta_pages(head):
             return
         # Another process may be writing its first pages just now.
         time.sleep(0.02 * (attempt + 1))
-    if wanted is None:
-        raise unreadable(folder)
-    if survives_reading(folder):
-        # The last pages were given back before they were ever written: legal, and harmless.
-        return
-    raise StoreError(
-        f"store {str(folder)!r} is truncated: data.mdb has {size} bytes of {wanted}; nothing was "
-        "changed. Restore a copy, move it away, or use another store"
-    )
+    raise unreadable(folder)
+
+
+def check_pages(folder: Path, txn_id: int, most: int | None = MOST_LEAVES) -> bool:
+    """Refuse a data file with pages that LMDB must not follow, of which *most* are looked at.
+
+    The caller reads in transaction *txn_id* meanwhile, so that nobody overwrites the pages. False
+    if that is not among the two newest any more: begin anew.
+    """
+    data = folder / DATA_FILE
+    try:
+        with data.open("rb", buffering=0) as file:
+            if not _is_of_this_machine(file.read(_META_SIZE)):
+                return True
+            inspection = Inspection(file, txn_id)
+            if inspection.is_current:
+                inspection.run(most)
+            return inspection.is_current
+    except PageError as error:
+        what = "truncated" if isinstance(error, BeyondEndError) else "damaged"
+        raise StoreError(
+            f"store {str(folder)!r} is {what}: {error}; nothing was changed. Restore a copy, move "
+            "it away, or use another store"
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"store {str(folder)!r} cannot be read: {error.strerror}; see whether its disk is sound"
+        ) from error
 
 
 def allocate_lock_file(folder: Path) -> None:
@@ -114,33 +136,17 @@ def move_in(place: Path, folder: Path) -> bool:
     return True
 
 
-def _wanted_size(head: bytes) -> int | None:
-    """Return the file size that the newer of the two meta pages implies, None if there is none."""
+def _has_meta_pages(head: bytes) -> bool:
     if len(head) < _META_SIZE:
-        return None
-    magic, version, _, page_size, last_page, txnid = _META.unpack_from(head)
+        return False
+    magic, version, _, page_size, *_ = _META.unpack_from(head)
     if magic != _META_MAGIC or page_size not in range(256, 65537):
-        return None
-    if version != 1:
-        return 0  # LMDB 1.0 keeps other meta pages; the library checks them itself
-    if len(head) < page_size + _META_SIZE:
-        return None
-    second = _META.unpack_from(head, page_size)
-    if second[0] == _META_MAGIC and second[5] > txnid:
-        last_page = second[4]
-    return int((last_page + 1) * page_size)
+        return False
+    # LMDB 1.0 keeps other meta pages; the library checks them itself.
+    return version != _FORMAT or len(head) >= int(page_size) + _META_SIZE
 
 
-_READ_ALL = """
-import os, sys, lmdb
-env = lmdb.open(sys.argv[1], readonly=True, max_dbs=32)
-env.copyfd(os.open(os.devnull, os.O_WRONLY), compact=True)
-"""
-
-
-def survives_reading(folder: Path) -> bool:
-    """Read every page, free list included, in a process that a hole in the file may end."""
-    done = subprocess.run(  # noqa: S603 - our own interpreter, our own constant
-        [sys.executable, "-c", _READ_ALL, str(folder)], capture_output=True, check=False
-    )
-    return done.returncode == 0
+def _is_of_this_machine(head: bytes) -> bool:
+    """Whether pages are laid out as `filepages` reads them."""
+    version: int = _META.unpack(head)[1]
+    return version == _FORMAT and sys.byteorder == "little" and sys.maxsize > 1 << 32

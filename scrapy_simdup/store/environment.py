@@ -8,8 +8,7 @@ what, in which schema) and hands transactions to jobs. Facts about LMDB that sha
 - the map may only be resized while this process has no transaction, so one lock admits one
   transaction at a time (the store thread is the only regular customer anyway);
 - an environment must not be used across ``fork``, so a child is told so;
-- a data file that is shorter than its own meta page says ends the process with SIGBUS when it is
-  read through the map, so its length is checked before it is mapped.
+- damaged pages end the process when they are read through the map, so all are looked at before.
 """
 
 from __future__ import annotations
@@ -28,7 +27,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import lmdb
 
 from scrapy_simdup.errors import StoreError
-from scrapy_simdup.store.datafile import DATA_FILE, cannot_write, check_data_file, move_in
+from scrapy_simdup.store.datafile import (
+    DATA_FILE,
+    MOST_LEAVES,
+    cannot_write,
+    check_meta_pages,
+    check_pages,
+    move_in,
+)
 from scrapy_simdup.store.opening import MAP_SIZE, file_key, open_lmdb, prepare_folder
 
 if TYPE_CHECKING:
@@ -42,6 +48,9 @@ SCHEMA = 4
 _MAGIC = "scrapy-simdup"
 _HEADER_KEY = b"header"
 _MAX_GROWTHS = 24
+_MOST_LOOKS = 20
+_CLEAR_READERS = 1_000
+"""After so many transactions the places of readers that were killed are given back."""
 
 _registry: dict[tuple[int, int], Environment] = {}
 _registry_lock = threading.Lock()
@@ -73,6 +82,7 @@ class Environment:
         self._databases: dict[str, Any] = {}
         self._pid = os.getpid()
         self._users = 1
+        self._begun = 0
         self._key: tuple[int, int] | None = None
 
     @classmethod
@@ -111,10 +121,11 @@ class Environment:
                 return known
             if not readonly and not (folder / DATA_FILE).exists():
                 cls._create(folder, kind, map_size)
-            check_data_file(folder)
+            check_meta_pages(folder)
             env = open_lmdb(folder, map_size or MAP_SIZE, sync=sync, readonly=readonly, lock=lock)
             self = cls(env, folder, kind, readonly)
             try:
+                self.check_pages()
                 self._prepare(kind)
             except BaseException:
                 env.close()
@@ -153,6 +164,19 @@ class Environment:
         self = cls(env, None if os.name != "nt" else folder, kind, readonly=False)
         self._prepare(kind)
         return self
+
+    def check_pages(self, most: int | None = MOST_LEAVES) -> None:
+        """Raise :class:`StoreError` if the file has pages that LMDB must not follow.
+
+        Of a large one *most* leaves are looked at.
+        """
+        if self.path is None:
+            return
+        folder = self.path
+        for _ in range(_MOST_LOOKS):
+            # Only others that commit twice between two lines make it look again.
+            if self.read(lambda txn: check_pages(folder, txn.id(), most)):
+                return
 
     def _prepare(self, kind: str) -> None:
         env = self._environment()
@@ -286,12 +310,18 @@ class Environment:
 
     def _begin(self, *, write: bool) -> lmdb.Transaction:
         env = self._environment()
+        self._begun += 1
+        if self._begun % _CLEAR_READERS == 0:
+            # A reader that was killed holds all pages of its moment, and its place in the list.
+            env.reader_check()
         try:
             return env.begin(write=write)
         except lmdb.MapResizedError:
             # Another process made the map larger.
             env.set_mapsize(0)
-            return env.begin(write=write)
+        except lmdb.ReadersFullError:
+            env.reader_check()
+        return env.begin(write=write)
 
     def _grow(self) -> None:
         env = self._environment()

@@ -100,12 +100,29 @@ def _pack(number: int) -> bytes:
 
 
 def _unpack(raw: Any) -> int:
+    if len(raw) != _ID:
+        raise StoreError(
+            f"the store is damaged: {bytes(raw).hex()} stands where a page id should; see what "
+            "scrapy simdup doctor says"
+        )
     return int.from_bytes(raw, "big")
 
 
 def _host_key(host: str) -> bytes:
     """Hosts are told apart by this digest; it has one length, and LMDB's keys have a longest."""
     return hashlib.blake2b(host.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class NoRecordError(StoreError, KeyError):
+    """There is no page with this id."""
+
+    def __init__(self, page_id: int) -> None:
+        super().__init__(
+            f"the store has no record of page {page_id}: the page has been taken out meanwhile, or "
+            "the store is damaged (scrapy simdup doctor)"
+        )
+
+    __str__ = Exception.__str__  # not the repr that a KeyError shows
 
 
 class StoredTransaction:
@@ -118,7 +135,7 @@ class StoredTransaction:
     def get(self, page_id: int) -> Record:
         raw = self._txn.get(_pack(page_id), db=self._dbs.pages)
         if raw is None:
-            raise KeyError(page_id)
+            raise NoRecordError(page_id)
         try:
             return _decode(raw)
         except msgspec.DecodeError as error:
@@ -135,8 +152,8 @@ class StoredTransaction:
         with self._txn.cursor(self._dbs.pages) as cursor:
             if not cursor.set_range(_pack(after + 1)):
                 return []
-            ids = islice(cursor.iternext(values=False), limit)
-            return [(page_id, self.get(page_id)) for page_id in map(_unpack, ids)]
+            ids = (raw for raw in cursor.iternext(values=False) if len(raw) == _ID)
+            return [(page_id, self.get(page_id)) for page_id in map(_unpack, islice(ids, limit))]
 
     def all_records(self) -> Iterator[tuple[int, Record]]:
         """All (page id, record), ascending."""
