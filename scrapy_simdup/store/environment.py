@@ -73,13 +73,23 @@ class Environment:
     Made by :meth:`open` only. Every ``open`` wants one :meth:`close`; the last one closes the file.
     """
 
-    def __init__(self, env: lmdb.Environment, path: Path | None, kind: str, readonly: bool) -> None:
+    def __init__(
+        self,
+        env: lmdb.Environment,
+        path: Path | None,
+        kind: str,
+        readonly: bool,
+        reopen: Callable[[], lmdb.Environment] | None = None,
+    ) -> None:
         self.path = path
         self.kind = kind
         self.readonly = readonly
         self._env: lmdb.Environment | None = env
         self._lock = threading.RLock()
         self._databases: dict[str, Any] = {}
+        self._reopen_env = reopen
+        self._on_reopened: list[Callable[[], object]] = []
+        self._is_stale = False
         self._pid = os.getpid()
         self._users = 1
         self._begun = 0
@@ -122,8 +132,13 @@ class Environment:
             if not readonly and not (folder / DATA_FILE).exists():
                 cls._create(folder, kind, map_size)
             check_meta_pages(folder)
-            env = open_lmdb(folder, map_size or MAP_SIZE, sync=sync, readonly=readonly, lock=lock)
-            self = cls(env, folder, kind, readonly)
+
+            def reopen() -> lmdb.Environment:
+                size = map_size or MAP_SIZE
+                return open_lmdb(folder, size, sync=sync, readonly=readonly, lock=lock)
+
+            env = reopen()
+            self = cls(env, folder, kind, readonly, reopen)
             try:
                 self.check_pages()
                 self._prepare(kind)
@@ -309,7 +324,7 @@ class Environment:
                 raise self._store_error("read", error) from error
 
     def _begin(self, *, write: bool) -> lmdb.Transaction:
-        env = self._environment()
+        env = self._environment() if not self._is_stale else self._reopened()
         self._begun += 1
         if self._begun % _CLEAR_READERS == 0:
             # A reader that was killed holds all pages of its moment, and its place in the list.
@@ -321,7 +336,26 @@ class Environment:
             env.set_mapsize(0)
         except lmdb.ReadersFullError:
             env.reader_check()
+        except lmdb.PanicError:
+            env = self._reopened()
         return env.begin(write=write)
+
+    def _reopened(self) -> lmdb.Environment:
+        """Open the file once more: LMDB does nothing in it after an I/O error at a meta page."""
+        if self._reopen_env is None or self._env is None:
+            raise StoreError(f"{self.name} cannot be used any more: its disk has failed")
+        self._is_stale = True  # until all of this has succeeded
+        self._env.close()
+        self._databases.clear()
+        self._env = self._reopen_env()
+        for notify in self._on_reopened:
+            notify()
+        self._is_stale = False
+        return self._env
+
+    def when_reopened(self, notify: Callable[[], object]) -> None:
+        """Call *notify* whenever handles of databases have to be asked for again."""
+        self._on_reopened.append(notify)
 
     def _grow(self) -> None:
         env = self._environment()
@@ -338,6 +372,10 @@ class Environment:
         number = error.args[1] if len(error.args) > 1 else None
         if number == errno.ENOSPC or "No space left" in str(error):
             hint = "; free some disk space"
+        elif number == errno.EROFS or "Read-only file system" in str(error):
+            hint = "; make its file system writable again"
+        elif number == errno.EIO or "Input/output error" in str(error):
+            hint = "; see whether its disk is sound"
         elif isinstance(error, (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.PanicError)):
             hint = "; the store is damaged: restore a copy, or use another store"
         return StoreError(f"cannot {what} {self.name}: {error}{hint}")

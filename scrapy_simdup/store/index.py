@@ -70,7 +70,7 @@ class FingerprintIndex:
         self._closed = False
         self._env = Environment.open(path, kind=_KIND, map_size=map_size)
         try:
-            self._db = self._env.database("tables")
+            self._env.database("tables")
             # What it was made with; if it is being made now, *planned*.
             self._env.complete_header(layout=planned.to_dict())
             self._tables = CurrentTables(self._permuted_tables)
@@ -78,6 +78,10 @@ class FingerprintIndex:
         except BaseException:
             self._env.close()
             raise
+
+    @property
+    def _db(self) -> Any:
+        return self._env.database("tables")
 
     def _permuted_tables(self, header: Mapping[str, Any]) -> PermutedTables:
         layout = Layout.from_dict(header["layout"])

@@ -60,6 +60,12 @@ class Databases:
 
     def __init__(self, environment: Environment) -> None:
         self.store = environment.name
+        self._environment = environment
+        self._load()
+        environment.when_reopened(self._load)
+
+    def _load(self) -> None:
+        environment = self._environment
         for name in _PLAIN:
             setattr(self, name, environment.database(name))
         for name in _INDEXES:

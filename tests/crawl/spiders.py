@@ -297,6 +297,8 @@ class Saboteur:
         if self.seen == (2 if self.way == "log" else 5):
             middleware = self.crawler.get_downloader_middleware(SimdupDownloaderMiddleware)
             getattr(self, self.way)(middleware.session)
+        if self.seen == 9 and self.way == "space":
+            self.lift()
         return response
 
     def close(self, session: Any) -> None:
@@ -324,11 +326,18 @@ class Saboteur:
         self.limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, self.limits[1]))
 
+    def space(self, session: Any) -> None:
+        """As `disk`, until some space is made."""
+        self.disk(session)
+
+    def lift(self) -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
+
     def closed(self) -> None:
         if self.way == "disk":
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
+            self.lift()
 
 
 class LagMeter:

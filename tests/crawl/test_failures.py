@@ -70,6 +70,8 @@ def done(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Craw
     if sys.platform != "win32":
         full = {**breaking, "SABOTAGE": "disk"}
         jobs.append(job("Visitor", full, visits=[*paths, "/0-copy", "/11-copy"], name="disk"))
+        again = {**full, "SABOTAGE": "space"}
+        jobs.append(job("Visitor", again, visits=[*paths, "/11-copy", "/5-copy"], name="space"))
     results = crawls(tmp_path_factory.mktemp("failures"), site, jobs)
     return {one["arguments"]["name"]: result for one, result in zip(jobs, results, strict=True)}
 
@@ -115,6 +117,18 @@ def test_when_the_store_fails_all_later_pages_pass_unjudged(
     assert crawl.stat("unique") == 5
     assert crawl.stat("skipped/store_failed") == 9
     assert crawl.stat("error/store") == 9
+
+
+def test_when_there_is_space_again_pages_are_judged_again(done: dict[str, Crawl]) -> None:
+    if "space" not in done:
+        pytest.skip("no limit of file sizes on this system")
+    crawl = done["space"]
+    assert list(reasons(crawl).values()) == [None] * 5 + ["store_failed"] * 4 + [None] * 4
+    assert crawl.failed_paths == ["/11-copy"], "of /5 nothing is known: its copy passes"
+    assert (crawl.stat("error/store"), crawl.stat("unique")) == (4, 9)
+    assert len([line for line in crawl.log if line["level"] == "ERROR"]) == 1
+    with Detector(crawl.folder / "store") as detector:
+        assert (detector.info().pages, detector.info().aliases) == (9, 1)
 
 
 @pytest.mark.parametrize("way", ["close", "disk"])
