@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="do all of tests/damage: many minutes")
+    parser.addoption(
+        "--pages", action="append", default=[], help="folder of pages for tests/damage to harm"
+    )
 
 
 @pytest.fixture
