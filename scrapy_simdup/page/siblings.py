@@ -40,7 +40,8 @@ Words: TypeAlias = "Counter[str]"
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
 # A word with a digit and a dot after it, or after a digit and a dot.
-_DOTTED = re.compile(r"\b(?:(?<=\d\.)\w+|\w*\d\w*(?=\.(?:\w|\s|$)))")
+# With \w*\d\w* an endless number takes quadratic time.
+_DOTTED = re.compile(r"\b(?:(?<=\d\.)\w+|(?=[^\W\d]*\d)\w+(?=\.(?:\w|\s|$)))")
 
 
 class Siblings:
