@@ -105,6 +105,7 @@ class Detector:
             configuration=self._analysts.analyser.identity,
             max_distance=config.max_distance,
             expected_pages=config.expected_pages,
+            private=config.keep_text,
         )
         self._unfinished: set[Future[Verdict]] = set()
         self._pid = os.getpid()

@@ -170,7 +170,7 @@ def _there_already(folder: Path) -> TransferError:
 
 
 def _fill(place: Path, reading: _Reading, header: dict[str, Any]) -> None:
-    environment = Environment.open(place, kind=KIND, sync=False)
+    environment = Environment.open(place, kind=KIND, sync=False, private=True)
     try:
         layout = _layout(reading, header)
         environment.complete_header(layout=layout.to_dict(), configuration=header["configuration"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import unicodedata
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -30,13 +31,16 @@ class OutputError(SimdupError):
 
 @contextmanager
 def written(name: str) -> Iterator[IO[bytes]]:
-    """The file *name*, to write to; it is there once it is whole. Raises :class:`OutputError`."""
+    """The file *name*, to write to; it is there once it is whole.
+
+    Only its owner may read it: it may have the texts of pages. Raises :class:`OutputError`.
+    """
     path = Path(name)
     if not path.name:
         raise OutputError(f"{name!r} is no name of a file")
     part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("wb") as file:
+        with open(part, "wb", opener=_private) as file:
             yield file
         part.replace(path)
     except (OSError, ValueError) as error:
@@ -45,6 +49,10 @@ def written(name: str) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError, ValueError):
             part.unlink()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def moment(seconds: float | None) -> str | None:

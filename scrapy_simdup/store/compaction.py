@@ -74,6 +74,8 @@ def _compacted(environment: Environment, folder: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=".compact-", dir=folder) as made:
         place = Path(made)
         environment.copy(place)
+        assert environment.path is not None
+        shutil.copymode(environment.path / DATA_FILE, place / DATA_FILE)
         with (place / DATA_FILE).open("rb+") as data:
             os.fsync(data.fileno())
         yield place

@@ -12,6 +12,7 @@ import os
 import struct
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy_simdup.errors import StoreError
@@ -115,6 +116,13 @@ def allocate_lock_file(folder: Path) -> None:
         os.posix_fallocate(handle, 0, _LOCK_BYTES)
     finally:
         os.close(handle)
+
+
+def keep_private(folder: Path) -> None:
+    """Let nobody but the owner of the files read them, where this process may say so."""
+    for name in (DATA_FILE, LOCK_FILE):
+        with suppress(OSError):
+            (folder / name).chmod(0o600)
 
 
 def move_in(place: Path, folder: Path) -> bool:

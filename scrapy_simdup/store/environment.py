@@ -33,6 +33,7 @@ from scrapy_simdup.store.datafile import (
     cannot_write,
     check_meta_pages,
     check_pages,
+    keep_private,
     move_in,
 )
 from scrapy_simdup.store.opening import MAP_SIZE, file_key, open_lmdb, prepare_folder
@@ -105,13 +106,15 @@ class Environment:
         sync: bool = True,
         readonly: bool = False,
         lock: bool = True,
+        private: bool = False,
     ) -> Environment:
         """Open or create the environment in folder *path*.
 
         *kind* says what the store is for and must be the same every time. ``path=None`` makes a
         temporary one of which nothing remains, not even after ``kill -9`` where the system allows
         to remove open files. *map_size* in bytes; *sync* off gives up durability for speed. *lock*
-        off is for a reader that keeps writers away by other means.
+        off is for a reader that keeps writers away by other means. *private* keeps other users from
+        the files.
 
         Raises :class:`StoreError` if the folder cannot be used, or holds something else.
         """
@@ -145,6 +148,8 @@ class Environment:
             except BaseException:
                 env.close()
                 raise
+            if private:
+                keep_private(folder)
             self._key = file_key(folder)
             if self._key is not None:
                 _registry[self._key] = self

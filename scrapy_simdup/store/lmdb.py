@@ -47,6 +47,7 @@ class LmdbPageStore:
     """A ``PageStore`` in a folder, or (``path=None``) in a file without a name.
 
     *configuration* is all that changes a fingerprint; a store made with another one is refused.
+    *private* keeps other users from the files.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class LmdbPageStore:
         max_distance: int,
         expected_pages: int,
         map_size: int | None = None,
+        private: bool = False,
     ) -> None:
-        self._environment = Environment.open(path, kind=KIND, map_size=map_size)
+        self._environment = Environment.open(path, kind=KIND, map_size=map_size, private=private)
         try:
             self._set_up(dict(configuration), max_distance, expected_pages)
         except BaseException:
