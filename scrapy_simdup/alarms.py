@@ -11,6 +11,8 @@ from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from scrapy_simdup.printable import one_line
+
 if TYPE_CHECKING:
     from scrapy_simdup.verdict import Verdict
 
@@ -68,7 +70,7 @@ class Alarm:
     original: str | None = None
 
     def __str__(self) -> str:
-        return f"{self._what()}; {ADVICE[self.kind]}"
+        return one_line(f"{self._what()}; {ADVICE[self.kind]}")
 
     def _what(self) -> str:
         if self.kind == "large_cluster":

@@ -313,7 +313,8 @@ class Decision:
         now = time.time()
         return msgspec.structs.replace(
             record,
-            first_seen=(former and former.first_seen) or now,
+            # A clock may have been put back since.
+            first_seen=min((former and former.first_seen) or now, now),
             added_by=(former and former.added_by) or self.crawl,
             last_seen=now,
             crawl=self.crawl,

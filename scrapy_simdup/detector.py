@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from scrapy_simdup.store.records import PageStore, StoreInfo
 
 _MAX_KEY = 64
-_MAX_URL = 8_192
+#: So much of an address is kept, in the store and in the dropped-page log.
+MAX_URL = 8_192
 #: Options that are not kept with a crawl: a secret, and where things are on this machine.
 _NOT_KEPT = frozenset({"seed", "store", "log", "enabled"})
 #: Pages that `check_many` reads ahead for each worker, so that none waits for work.
@@ -277,7 +278,7 @@ class Detector:
         if not 0 < len(key) <= _MAX_KEY:
             key = hashlib.blake2b(key, digest_size=20).digest()
         return Page(
-            url=storable(url)[:_MAX_URL],
+            url=storable(url)[:MAX_URL],
             key=key,
             material=Material(body, decode, html is not None, title),
             seed=self.config.seed,

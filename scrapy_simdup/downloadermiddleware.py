@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import TextResponse
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_simdup.config import ACTIONS, Config
 from scrapy_simdup.downloads import Downloads
 from scrapy_simdup.errors import ConfigError
+from scrapy_simdup.printable import one_line
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from scrapy_simdup.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+_LOOKING: Final = ("scrapy.commands.fetch", "scrapy.commands.parse")
 
 #: Request.meta key with the user's wish: False, or {"action": …}.
 OVERRIDE_KEY: Final = "simdup"
@@ -139,9 +143,9 @@ class SimdupDownloaderMiddleware:
             "%(what)s %(request)s: %(kind)s duplicate of %(original)s (%(reason)s)",
             {
                 "what": "Dropped" if action == "drop" else "Tagged",
-                "request": request,
+                "request": one_line(request),
                 "kind": verdict.kind,
-                "original": verdict.duplicate_of,
+                "original": one_line(verdict.duplicate_of),
                 "reason": verdict.reason,
             },
             extra={"spider": session.crawler.spider},
@@ -150,9 +154,19 @@ class SimdupDownloaderMiddleware:
 
 
 def is_crawl(crawler: Crawler) -> bool:
-    """False for ``scrapy check``, and for ``shell`` and ``fetch`` of pages without a spider."""
+    """False for ``scrapy check``, ``shell``, ``fetch`` and ``parse``, which look at single pages.
+
+    ``fetch`` and ``parse`` with a spider are judged if the command line itself says
+    ``-s SIMDUP_ENABLED=1``.
+    """
     spider = crawler.spider
-    return "SCRAPY_CHECK" not in os.environ and spider is not None and spider.name != "default"
+    if "SCRAPY_CHECK" in os.environ or spider is None or spider.name == "default":
+        return False
+    # These commands give the spider a `start` of their own.
+    if getattr(type(spider).start, "__module__", "") not in _LOOKING:
+        return True
+    asked = crawler.settings.getpriority("SIMDUP_ENABLED")
+    return asked is not None and asked >= SETTINGS_PRIORITIES["cmdline"]
 
 
 def wanted_action(request: Request, config: Config) -> str:

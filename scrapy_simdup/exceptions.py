@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
+from scrapy_simdup.printable import one_line
+
 if TYPE_CHECKING:
     from scrapy.http import Response
 
@@ -40,4 +42,4 @@ def explain(verdict: Verdict) -> str:
         how = f"distance {verdict.distance}"
         if verdict.resemblance is not None:
             how += f", resemblance {verdict.resemblance:.2f}"
-    return f"{verdict.kind} duplicate of {verdict.duplicate_of} ({how})"
+    return f"{verdict.kind} duplicate of {one_line(verdict.duplicate_of)} ({how})"

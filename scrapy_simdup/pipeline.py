@@ -17,6 +17,7 @@ from scrapy_simdup.downloadermiddleware import (
     wanted_action,
 )
 from scrapy_simdup.errors import ConfigError
+from scrapy_simdup.printable import one_line
 from scrapy_simdup.spidermiddleware import SimdupSpiderMiddleware
 from scrapy_simdup.verdict import Verdict
 
@@ -135,7 +136,7 @@ class SimdupItemPipeline:
         session.stats.count("dropped")
         logger.info(
             "Dropped item of %(request)s: %(error)s",
-            {"request": request, "error": error},
+            {"request": one_line(request), "error": error},
             extra={"spider": self._crawler.spider},
         )
         return error
@@ -151,7 +152,7 @@ class SimdupItemPipeline:
                 "simdup: %(item)s has no field %(field)r for the verdict, it passes without; "
                 "add the field or name another one in SIMDUP_ITEM_FIELD (%(error)s)",
                 field=field,
-                error=error,
+                error=one_line(error),
             )
             return
         if self._config.item_fields:  # otherwise the page is what was tagged

@@ -12,6 +12,7 @@ import secrets
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,10 +24,12 @@ from scrapy_simdup.alarms import Alarms
 from scrapy_simdup.auditlog import AuditLog
 from scrapy_simdup.config import PREFIX
 from scrapy_simdup.crawlstats import CrawlStats
-from scrapy_simdup.detector import Detector
+from scrapy_simdup.detector import MAX_URL, Detector
 from scrapy_simdup.errors import ConfigError, StoreError
 from scrapy_simdup.periodic import PeriodicLine
+from scrapy_simdup.printable import one_line
 from scrapy_simdup.sites import host_of
+from scrapy_simdup.store.filesystem import warning_of
 from scrapy_simdup.verdict import Verdict
 from scrapy_simdup.work import ShortSwitchInterval
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: With what is put behind it, a file's name has 255 bytes at most.
+_MAX_NAME = 150
 _SHOWN = ("action", "max_distance", "min_resemblance", "min_tokens", "weights", "extractor")
 
 
@@ -111,7 +116,10 @@ class Session:
             },
             extra={"spider": self.crawler.spider},
         )
-
+        if info.path and (warning := warning_of(info.path)):
+            logger.warning(
+                "simdup: %(warning)s", {"warning": warning}, extra={"spider": self.crawler.spider}
+            )
         if plan := self.detector.outgrown():
             logger.warning(
                 "simdup: the tables of %(path)s were laid out for another number of pages; laid out anew "
@@ -163,6 +171,8 @@ class Session:
             "cut_off": verdict.cut_off,
             **facts,
         }
+        for name in ("url", "referer"):
+            record[name] = (record.get(name) or "")[:MAX_URL] or None
         if miss is not None:
             record.update(
                 kind="near_miss",
@@ -202,7 +212,7 @@ class Session:
         logger.error(
             "simdup: %(stage)s failed for %(url)s, %(outcome)s: %(error)s (further ones are "
             "counted as simdup/error/%(stage)s, not logged)",
-            {"stage": stage, "url": url, "outcome": outcome, "error": error},
+            {"stage": stage, "url": one_line(url), "outcome": outcome, "error": one_line(error)},
             exc_info=error,
             extra={"spider": self.crawler.spider},
         )
@@ -247,7 +257,7 @@ class Session:
             "as a duplicate of %(original)s, and links of dropped pages are not followed; to crawl "
             "on from there, take another store, set SIMDUP_ACTION = 'drop_items', or give the start "
             "request meta {'simdup': False}",
-            {"dropped": dropped, "url": url, "original": original},
+            {"dropped": dropped, "url": one_line(url), "original": one_line(original)},
             extra={"spider": self.crawler.spider},
         )
 
@@ -304,9 +314,17 @@ async def _awaitable(future: Future[Verdict]) -> Verdict:
 
 
 def safe_name(name: str) -> str:
-    """Return *name* as one path component, different for different names."""
-    quoted = quote(name, safe="")
-    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
+    """Return *name* as one path component, different for different names.
+
+    Long ones are cut off, with a digest of the whole name instead.
+    """
+    quoted = quote(name, safe="", errors="surrogatepass")
+    if len(quoted) > _MAX_NAME:
+        digest = blake2b(quoted.encode(), digest_size=16).hexdigest()
+        return f"{quoted[: _MAX_NAME - 33]}%{digest}"
+    if quoted.strip("."):
+        return quoted
+    return quoted.replace(".", "%2E") or "%"  # which is part of no other name
 
 
 def _hex(fingerprint: int | None) -> str | None:

@@ -145,7 +145,7 @@ CORE = [
         for n in (
             *("config", "verdict", "detector", "decision", "pairwise", "work", "errors"),
             *("alarms", "sites", "trial", "redecision", "replay", "explain", "upkeep", "doctor"),
-            *("transfer", "logreader"),
+            *("transfer", "logreader", "printable"),
         )
     ),
 ]

@@ -25,6 +25,7 @@ class Context:
         self.options = options
         self.settings = settings
         self.output = Output(sys.stdout, as_json=options.json)
+        self._has_warned = False
 
     def config(self, **changed: Any) -> Config:
         """The settings of the project and of ``-s``, validated; *changed* options instead of theirs.
@@ -37,7 +38,19 @@ class Context:
         return config.replace(**changed) if changed else config
 
     def store(self) -> str:
-        """The folder of the store. Raises ``UsageError`` where nothing says which."""
+        """The folder of the store; says so, once, if it is in a place where a store must not be.
+
+        Raises ``UsageError`` where nothing says which.
+        """
+        from scrapy_simdup.store.filesystem import warning_of
+
+        folder = self._folder()
+        if not self._has_warned and (warning := warning_of(folder)):
+            self._has_warned = True
+            self.complain(warning)
+        return folder
+
+    def _folder(self) -> str:
         if self.options.store:
             return str(self.options.store)
         if self.options.spider:

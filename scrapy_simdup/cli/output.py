@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import unicodedata
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_simdup.errors import SimdupError
+from scrapy_simdup.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,17 +72,7 @@ def printable(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    text = str(value)
-    return text if text.isascii() and text.isprintable() else "".join(map(_shown, text))
-
-
-def _shown(character: str) -> str:
-    # Cc, Cf: controls, and marks that nobody sees; Cs, Co, Cn: nothing that could be shown; Zl, Zp.
-    if character != " " and unicodedata.category(character)[0] in "CZ":
-        if unicodedata.category(character) == "Zs":
-            return " "
-        return character.encode("unicode_escape").decode()
-    return character
+    return one_line(value)
 
 
 class Output:

@@ -13,7 +13,7 @@ import struct
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.filepages import BeyondEndError, Inspection, PageError
@@ -42,6 +42,14 @@ def unreadable(folder: Path) -> StoreError:
     return StoreError(
         f"store {str(folder)!r} does not hold a readable store (data.mdb is damaged or of another "
         "program); nothing was changed. Restore a copy, move it away, or use another store"
+    )
+
+
+def of_another_machine(folder: Path, what: str) -> StoreError:
+    return StoreError(
+        f"store {str(folder)!r} was written on a machine of another {what}, and LMDB cannot read it "
+        "here; nothing was changed. Take it along as JSON Lines: scrapy simdup export on that "
+        "machine, import on this one; or use another store"
     )
 
 
@@ -77,7 +85,8 @@ def check_meta_pages(folder: Path) -> None:
             return
         # Another process may be writing its first pages just now.
         time.sleep(0.02 * (attempt + 1))
-    raise unreadable(folder)
+    what = _other_machine(head)
+    raise unreadable(folder) if what is None else of_another_machine(folder, what)
 
 
 def check_pages(folder: Path, txn_id: int, most: int | None = MOST_LEAVES) -> bool:
@@ -158,3 +167,16 @@ def _is_of_this_machine(head: bytes) -> bool:
     """Whether pages are laid out as `filepages` reads them."""
     version: int = _META.unpack(head)[1]
     return version == _FORMAT and sys.byteorder == "little" and sys.maxsize > 1 << 32
+
+
+def _other_machine(head: bytes) -> str | None:
+    """What differs where a data file was written, None if this is no such file."""
+    native, swapped = (_META_MAGIC.to_bytes(4, order) for order in _byte_orders())
+    if swapped in (head[16:20], head[12:16]):
+        return "byte order"
+    # Numbers of pages, which are first in the header, have 4 bytes there.
+    return "word size" if head[12:16] == native else None
+
+
+def _byte_orders() -> tuple[Literal["little", "big"], Literal["little", "big"]]:
+    return ("little", "big") if sys.byteorder == "little" else ("big", "little")
