@@ -16,6 +16,7 @@ import numpy as np
 from scrapy_simdup.errors import StoreError
 from scrapy_simdup.store.hostmemory import HostMemory
 from scrapy_simdup.store.planner import estimate, plan
+from scrapy_simdup.store.records import MAX_CANDIDATES, MAX_HOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +33,11 @@ _SHOWN = 20
 _BALANCE = 0.2
 _FREE = 0.3
 _HOT = 10
+_CROWDED, _CROWDED_BY = 1_000, 50
+_CRAFTED = (
+    "; or a site makes them on purpose: of so many {} are compared, and a secret SIMDUP_SEED, "
+    "with a new store, makes that impossible"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +220,12 @@ def _check_tables(txn: LmdbTransaction, fingerprints: U64, found: Diagnosis) -> 
             mean_bucket=round(sum(sizes) / len(sizes), 2),
             share_of_ten_largest=round(sum(largest[:10]) / sum(sizes), 4),
         )
+        if largest[0] > max(_CROWDED, _CROWDED_BY * sum(sizes) / len(sizes)):
+            found.remarks.append(
+                f"one bucket of the tables holds {largest[0]:,} fingerprints, the mean "
+                f"{sum(sizes) / len(sizes):,.1f}: a template"
+                + _CRAFTED.format(f"the nearest {MAX_CANDIDATES:,}")
+            )
 
 
 def _check_memories(txn: StoredTransaction, found: Diagnosis) -> None:
@@ -262,6 +274,7 @@ def _look_at_fingerprints(held: U64, fingerprints: U64, found: Diagnosis) -> Non
         found.remarks.append(
             f"{hottest:,} kept pages have the fingerprint {value:016x}: same words in another order "
             "or number, or a template"
+            + (_CRAFTED.format(f"the oldest {MAX_HOLDERS}") if hottest > MAX_HOLDERS else "")
         )
 
 

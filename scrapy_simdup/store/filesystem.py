@@ -6,10 +6,12 @@ differ, and locks hold on one of them only: sooner or later the file is damaged.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import os
 
 _MOUNTINFO: Final = "/proc/self/mountinfo"
 

@@ -219,8 +219,13 @@ class PermutedTables:
         else:
             txn.delete(_COUNT_KEY, db=db)
 
-    def query(self, txn: lmdb.Transaction, db: Any, fingerprint: int) -> list[tuple[int, int]]:
-        """Return (distance, fingerprint) of all stored within k of *fingerprint*, once, sorted."""
+    def query(
+        self, txn: lmdb.Transaction, db: Any, fingerprint: int, limit: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Return (distance, fingerprint) of all stored within k of *fingerprint*, once, sorted.
+
+        With *limit* not more than the nearest so many.
+        """
         own = self.layout.permute_one(fingerprint)
         packed = [value.to_bytes(_VALUE_BYTES, "little") for value in own]
         matches: set[tuple[int, int]] = set()
@@ -230,12 +235,15 @@ class PermutedTables:
             beside = [packed[key[0]] * (len(blob) // _VALUE_BYTES) for key, blob in buckets]
             distances = np.bitwise_count(values ^ _joined_values(beside))
             near = (distances <= self.k).nonzero()[0]
+            if limit is not None and len(near) > (most := limit * len(self.layout.tables)):
+                # One fingerprint is found in each table at most.
+                near = near[np.argpartition(distances[near], most)[:most]]
             if len(near):
                 ends = [*accumulate(len(blob) // _VALUE_BYTES for _, blob in buckets)]
                 numbers = [buckets[bisect_right(ends, place)][0][0] for place in near.tolist()]
                 found = self._restored(numbers, values[near])
                 matches.update(zip(distances[near].tolist(), found, strict=True))
-        return sorted(matches)
+        return sorted(matches)[:limit]
 
     def _restored(self, numbers: list[int], permuted: U64) -> list[int]:
         """Return the fingerprints of permuted ones of these tables."""

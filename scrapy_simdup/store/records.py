@@ -29,6 +29,11 @@ MAX_SAME_TEXT = 64
 """So many pages with the same text are named, the oldest: a site that has one text under many
 titles must not make a look-up long."""
 
+MAX_HOLDERS = 256
+MAX_CANDIDATES = 1024
+"""Of a look-up so many pages are named at most, the nearest, and of each fingerprint so many, the
+oldest: a site that makes pages with the fingerprints of others must not make a look-up long."""
+
 COMMON_PAGES = 8
 """A block on so many kept pages of a host is common there: it says nothing about one page."""
 
@@ -107,8 +112,9 @@ class PageTransaction(Protocol):
         """
 
     def candidates(self, simhashes: Sequence[int]) -> list[int]:
-        """Return the ids of all kept pages, oldest first, that have a view within the Hamming
-        distance of one of *simhashes*.
+        """Return the ids of the kept pages, oldest first, that have a view within the Hamming
+        distance of one of *simhashes*: all, or where there are more the ``MAX_CANDIDATES`` nearest,
+        of each fingerprint the ``MAX_HOLDERS`` oldest.
         """
 
     def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:

@@ -32,7 +32,13 @@ from scrapy_simdup.errors import StoreError
 from scrapy_simdup.page.sketch import BINS
 from scrapy_simdup.store.crawls import crawl_key, decode_crawl, encode_crawl
 from scrapy_simdup.store.hostmemory import HostMemory
-from scrapy_simdup.store.records import COMMON_PAGES, MAX_SAME_TEXT, Record
+from scrapy_simdup.store.records import (
+    COMMON_PAGES,
+    MAX_CANDIDATES,
+    MAX_HOLDERS,
+    MAX_SAME_TEXT,
+    Record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -350,16 +356,20 @@ class LmdbTransaction(StoredTransaction):
         return sorted(found)
 
     def candidates(self, simhashes: Sequence[int]) -> list[int]:
+        near: list[tuple[int, int]] = []
+        for simhash in set(simhashes):
+            try:
+                near += self._tables.query(self._txn, self._dbs.tables, simhash, MAX_CANDIDATES)
+            except ValueError as error:  # a bucket is not a number of whole fingerprints
+                raise self._damaged("table of fingerprints", error) from error
         found: set[int] = set()
         with self._txn.cursor(self._dbs.holders) as cursor:
-            for simhash in set(simhashes):
-                try:
-                    near = self._tables.query(self._txn, self._dbs.tables, simhash)
-                except ValueError as error:  # a bucket is not a number of whole fingerprints
-                    raise self._damaged("table of fingerprints", error) from error
-                keys = [_pack(fingerprint) for _, fingerprint in near]
-                if keys:
-                    found.update(_unpack(value) for _, value in cursor.getmulti(keys, dupdata=True))
+            for _, fingerprint in sorted(near):
+                left = min(MAX_HOLDERS, MAX_CANDIDATES - len(found))
+                if left <= 0:
+                    break
+                if cursor.set_key(_pack(fingerprint)):
+                    found.update(map(_unpack, islice(cursor.iternext_dup(), left)))
         return sorted(found)
 
     def common_blocks(self, host: str, blocks: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
