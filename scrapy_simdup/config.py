@@ -272,6 +272,11 @@ class Config:
         "seconds that the extraction of a page may take, from its turn on; then it goes on unjudged",
     )
     max_body_bytes: int = _option(5_000_000, _integer(1), "larger bodies are not judged")
+    max_store_bytes: int | None = _option(
+        None,
+        _optional(_integer(1_000_000)),
+        "a store with so many bytes in use takes no new pages: they pass unjudged; None: no limit",
+    )
     max_elements: int = _option(100_000, _integer(1), "pages with more tags are not judged")
     item_field: str = _option("simdup", _text, "item field that gets the verdict, action tag")
     item_fields: tuple[str, ...] = _option(

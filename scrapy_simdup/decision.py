@@ -94,12 +94,18 @@ class Decision:
         known = txn.find(self.page.key)
         if known is not None and known[1].kept and not self.page.is_item:
             return self._revisit(txn, *known)
+        if known is None and self._is_full(txn):
+            return Verdict(kind="skipped", reason="store_full")
         page_id = known[0] if known is not None and not known[1].kept else None
         if known is not None and page_id is not None:
             repeated = self._repeated(txn, *known)
             if repeated is not None:
                 return repeated
         return self.anew(txn, page_id)
+
+    def _is_full(self, txn: PageTransaction) -> bool:
+        limit = self.config.max_store_bytes
+        return limit is not None and txn.bytes_used() >= limit
 
     def anew(self, txn: PageTransaction, page_id: int | None) -> Verdict | None:
         """Decide whatever was said of the page before; *page_id* is that of its record."""

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 _MAX_KEY = 64
 #: So much of an address is kept, in the store and in the dropped-page log.
 MAX_URL = 8_192
-#: Options that are not kept with a crawl: a secret, and where things are on this machine.
-_NOT_KEPT = frozenset({"seed", "store", "log", "enabled"})
+#: Options that are not kept with a crawl: a secret, and where and how large things are here.
+_NOT_KEPT = frozenset({"seed", "store", "log", "enabled", "max_store_bytes"})
 #: Pages that `check_many` reads ahead for each worker, so that none waits for work.
 _AHEAD = 8
 

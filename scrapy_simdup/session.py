@@ -143,6 +143,8 @@ class Session:
             self.failed("page", url, error)
             return None
         self.stats.verdict(verdict)
+        if verdict.reason == "store_full":
+            self._warn_of_full_store()
         for alarm in self._alarms.see(url, host_of(url), verdict):
             self._alert(alarm)
         return verdict
@@ -245,6 +247,18 @@ class Session:
             assert self.crawler.engine is not None
             closing = self.crawler.engine.close_spider_async(reason=f"simdup_{alarm.kind}")
             deferred_from_coro(closing)
+
+    def _warn_of_full_store(self) -> None:
+        """Say once that new pages are not judged any more."""
+        if self.stats.get("skipped/store_full") > 1:
+            return
+        logger.warning(
+            "simdup: the store has reached SIMDUP_MAX_STORE_BYTES = %(limit)d: pages that are new to it "
+            "pass unjudged from now on (counted as simdup/skipped/store_full); raise the limit, take "
+            "another store, or make room with scrapy simdup purge",
+            {"limit": self.config.max_store_bytes},
+            extra={"spider": self.crawler.spider},
+        )
 
     def _warn_of_nothing(self) -> None:
         """Say why a crawl came to nothing: its start page is in the store already."""

@@ -138,6 +138,9 @@ class Unwritten:
         self._written[page_id] = record
         return page_id
 
+    def bytes_used(self) -> int:
+        return self._txn.bytes_used()
+
     def aliases(self, page_id: int) -> int:
         return len(self.aliases_of(page_id))
 

@@ -31,6 +31,7 @@ SKIP_REASONS: Final[dict[str, str]] = {
     "too_uniform": "fewer than SIMDUP_MIN_TOKENS / 3 different tokens",
     "no_page": "an item that comes from no page, or was replaced before it reached us",
     "store_failed": "the store could not be read or written",
+    "store_full": "the store has reached SIMDUP_MAX_STORE_BYTES, and the page is new to it",
 }
 
 #: How a duplicate or a revisit was recognised (``Verdict.reason``).

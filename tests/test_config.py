@@ -93,6 +93,7 @@ WRONG = {
         "a number above 0 up to 86400",
     ),
     "max_body_bytes": ([0, -1, 1.5, "5 MB", None, True], "a whole number ≥ 1"),
+    "max_store_bytes": ([0, 999_999, 1.5, "1 GB", True], "a whole number ≥ 1000000, or None"),
     "max_elements": ([0, -1, 1.5, "many", None, True], "a whole number ≥ 1"),
     "item_field": ([None, "", " ", 5, ["a"]], "a text that is not empty"),
     "item_fields": ([None, 5, [""], [1], {"a"}, {"a": 1}, ["a", None]], "a list of field names"),

@@ -135,6 +135,9 @@ class PageTransaction(Protocol):
         Its blocks are not learned.
         """
 
+    def bytes_used(self) -> int:
+        """Return how many bytes of the store's file are in use, those of this transaction included."""
+
     def aliases(self, page_id: int) -> int:
         """Return how many pages are recorded as duplicates of *page_id*."""
 

@@ -282,6 +282,9 @@ class StoredTransaction:
                 if is_meant:
                     self._txn.delete(key, db=self._dbs.crawls)
 
+    def bytes_used(self) -> int:
+        return self._dbs.file_pages(self._txn) * int(self._txn.stat()["psize"])
+
     def aliases_of(self, page_id: int, limit: int | None = None) -> list[int]:
         with self._txn.cursor(self._dbs.aliases) as cursor:
             if not cursor.set_key(_pack(page_id)):
@@ -357,11 +360,11 @@ class LmdbTransaction(StoredTransaction):
 
     def candidates(self, simhashes: Sequence[int]) -> list[int]:
         near: list[tuple[int, int]] = []
-        for simhash in set(simhashes):
-            try:
+        try:
+            for simhash in set(simhashes):
                 near += self._tables.query(self._txn, self._dbs.tables, simhash, MAX_CANDIDATES)
-            except ValueError as error:  # a bucket is not a number of whole fingerprints
-                raise self._damaged("table of fingerprints", error) from error
+        except ValueError as error:  # a bucket is not a number of whole fingerprints
+            raise self._damaged("table of fingerprints", error) from error
         found: set[int] = set()
         with self._txn.cursor(self._dbs.holders) as cursor:
             for _, fingerprint in sorted(near):
