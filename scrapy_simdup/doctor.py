@@ -254,17 +254,10 @@ def _look_at_crawls(txn: StoredTransaction, found: Diagnosis) -> None:
 
 
 def _look_at_fingerprints(held: U64, fingerprints: U64, found: Diagnosis) -> None:
-    if len(fingerprints) < 100:
+    if len(fingerprints) >= 100:
+        _look_at_bits(fingerprints, found)
+    if not len(held):
         return
-    bits = np.unpackbits(fingerprints.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
-    shares = bits.mean(axis=0)
-    odd = [63 - int(place) for place in np.flatnonzero(abs(shares - 0.5) > 0.5 - _BALANCE)]
-    found.figures["bit_balance"] = [round(float(shares.min()), 3), round(float(shares.max()), 3)]
-    if odd:
-        found.remarks.append(
-            f"bits {', '.join(map(str, sorted(odd)))} are nearly always the same: pages are much "
-            "alike, and the tables find more candidates than they should"
-        )
     starts = np.flatnonzero(np.concatenate(([True], held[1:] != held[:-1])))
     holders = np.diff(np.append(starts, len(held)))
     hottest = int(holders.max())
@@ -275,6 +268,18 @@ def _look_at_fingerprints(held: U64, fingerprints: U64, found: Diagnosis) -> Non
             f"{hottest:,} kept pages have the fingerprint {value:016x}: same words in another order "
             "or number, or a template"
             + (_CRAFTED.format(f"the oldest {MAX_HOLDERS}") if hottest > MAX_HOLDERS else "")
+        )
+
+
+def _look_at_bits(fingerprints: U64, found: Diagnosis) -> None:
+    bits = np.unpackbits(fingerprints.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
+    shares = bits.mean(axis=0)
+    odd = [63 - int(place) for place in np.flatnonzero(abs(shares - 0.5) > 0.5 - _BALANCE)]
+    found.figures["bit_balance"] = [round(float(shares.min()), 3), round(float(shares.max()), 3)]
+    if odd:
+        found.remarks.append(
+            f"bits {', '.join(map(str, sorted(odd)))} are nearly always the same: pages are much "
+            "alike, and the tables find more candidates than they should"
         )
 
 
