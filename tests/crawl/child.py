@@ -7,6 +7,7 @@ import dataclasses
 import json
 import logging
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,10 @@ def main() -> None:
     settings = Settings(task["settings"])
     logging.getLogger().setLevel(logging.DEBUG)
     if settings.getbool("TWISTED_REACTOR_ENABLED"):
-        install_reactor(settings["TWISTED_REACTOR"] or ASYNCIO)
+        with warnings.catch_warnings():
+            # Given another loop, Scrapy leaves the one that was there before unclosed.
+            warnings.simplefilter("ignore", ResourceWarning)
+            install_reactor(settings["TWISTED_REACTOR"] or ASYNCIO, settings["ASYNCIO_EVENT_LOOP"])
     reports = [Report(job, settings, task["root"]) for job in task["jobs"]]
 
     async def in_turn(runner: CrawlerRunnerBase) -> None:

@@ -19,6 +19,10 @@ from scrapy import Request, Spider
 class Plain(Spider):
     name = "plain"
 
+    @classmethod
+    def handles_request(cls, request):  # so commands that are given an address find it
+        return True
+
     async def start(self):
         for path in ("/a", "/a-copy"):
             yield Request({root!r} + path)
@@ -243,15 +247,29 @@ def test_the_add_on_brings_nothing_heavy_into_other_commands(tmp_path: Path) -> 
     assert python("-c", code, cwd=tmp_path).stdout == "set()\n"
 
 
-def test_shell_and_fetch_work_and_leave_nothing_behind(site: Site, tmp_path: Path) -> None:
+def test_commands_that_look_at_a_page_work_and_leave_nothing_behind(
+    site: Site, tmp_path: Path
+) -> None:
     project = make_project(tmp_path / "project", site.root)
+    with (project / "proj" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write("SIMDUP_ENABLED = True\n")
     url = site.url(next(iter(site.pages)))
     done = two_at_a_time(
         {
             "shell": lambda: scrapy(project, "shell", "--nolog", "-c", "response.status", url),
             "fetch": lambda: scrapy(project, "fetch", "--nolog", url),
+            "parse": lambda: scrapy(project, "parse", "--nolog", url),
         }
     )
     assert done["shell"].stdout.strip() == "200"
     assert "<html" in done["fetch"].stdout
+    assert f"'url': '{url}'" in done["parse"].stdout
     assert not (project / ".scrapy" / "simdup").exists()
+
+
+def test_parse_is_judged_if_its_command_line_says_so(site: Site, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", site.root)
+    url = site.url(next(iter(site.pages)))
+    asked = scrapy(project, "parse", "-s", "SIMDUP_ENABLED=1", url)
+    assert "simdup: checked 1 page: 1 unique" in asked.stderr
+    assert (project / ".scrapy" / "simdup" / "plain" / "data.mdb").exists()

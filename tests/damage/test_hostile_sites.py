@@ -181,30 +181,6 @@ class TestACraftedCollision:
             assert other is not None
             assert hamming(one.simhash, other.simhash) > Config().max_distance
 
-    def test_in_a_crawl_is_a_near_miss_or_with_a_seed_nothing(self, tmp_path: Path) -> None:
-        victim = "\n".join(story(7))
-        attack = collide("\n".join(story(8)), victim)
-        pages = {
-            "/victim": page("The victim of it", victim.split("\n")),
-            "/attack": page("Something of another kind", attack.split("\n")),
-        }
-        with Site(pages) as site:
-            jobs = [
-                job("Visitor", settings, visits=[*pages][::order], place=name)
-                for name, settings, order in (
-                    ("known", {}, 1),
-                    ("reversed", {}, -1),
-                    ("secret", {"SIMDUP_SEED": 8_675_309}, 1),
-                )
-            ]
-            known, reverse, secret = crawls(tmp_path, site, jobs)
-        assert [sorted(crawl.paths) for crawl in (known, reverse, secret)] == [[*sorted(pages)]] * 3
-        for result in (known, reverse):
-            [miss] = result.records()
-            assert (miss["kind"], miss["rule"]) == ("near_miss", "resemblance")
-            assert miss["distance"] <= Config().max_distance
-        assert secret.records() == []
-
 
 # ---- floods --------------------------------------------------------------------------------------
 
@@ -299,14 +275,106 @@ class TestAFloodOfOneBucket:
         assert f"of so many the oldest {limits[1]} are compared" in remark
         assert "a secret SIMDUP_SEED" in remark
 
-    def test_is_told_of_while_the_crawl_runs(self, tmp_path: Path) -> None:
-        pages = {f"/{n}": page(f"Page {n}", [text]) for n, text in enumerate(flood(60))}
-        with Site(pages) as site:
-            result = crawl(tmp_path, site, visits=[*pages])
-        assert result.paths == [*pages]
-        [warning] = result.said("WARNING")
-        assert "resemble another one, but not enough to be a duplicate" in warning
-        assert result.stat("alert/refusals") == 1
+
+# ---- crawls ----------------------------------------------------------------------------------------
+
+ODD = {
+    "/file": "file:///etc/passwd",
+    "/file-host": "file://127.0.0.1/etc/passwd",
+    "/data": "data:text/html,<html><body>" + "word " * 40,
+    "/script": "javascript:alert(1)",
+    "/gopher": "gopher://127.0.0.1:1/x",
+    "/nothing": "x-nobody-knows:this",
+    "/colons": "http://[::1",
+    "/control": "http:\x1b[2J",
+}
+
+
+def _refresh(target: str) -> str:
+    return f'<meta http-equiv="refresh" content="0; url={target}">'
+
+
+VICTIM, ATTACK = ["/victim", "/attack"], ["/attack", "/victim"]
+FLOOD = [f"/flood/{n}" for n in range(60)]
+REDIRECTS = [*ODD, *(f"/refresh{path}" for path in ODD), "/chain/0", "/loop", "/good"]
+#: Name → settings, what is visited.
+JOBS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "known seed": ({}, VICTIM),
+    "attack first": ({}, ATTACK),
+    "secret seed": ({"SIMDUP_SEED": 8_675_309}, VICTIM),
+    "flood": ({}, FLOOD),
+    "redirects": ({}, REDIRECTS),
+}
+
+
+def hostile_pages() -> dict[str, Any]:
+    victim = "\n".join(story(7))
+    attack = collide("\n".join(story(8)), victim)
+    pages: dict[str, Any] = {
+        "/victim": page("The victim of it", victim.split("\n")),
+        "/attack": page("Something of another kind", attack.split("\n")),
+    }
+    pages |= {
+        path: page(f"Page {path}", [text]) for path, text in zip(FLOOD, flood(60), strict=False)
+    }
+    for number, (path, target) in enumerate(ODD.items()):
+        pages[path] = Reply("moved", status=302, headers={"Location": target})
+        pages[f"/refresh{path}"] = page("Refresh", story(number), head=_refresh(target))
+    for number in range(100):
+        target = f"/chain/{number + 1}"
+        pages[f"/chain/{number}"] = Reply("moved", status=301, headers={"Location": target})
+    pages["/loop"] = Reply("moved", status=302, headers={"Location": "/loop"})
+    pages["/good"] = article(500)
+    return pages
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[Site]:
+    with Site(hostile_pages()) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def done(hostile: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crawl]:
+    jobs = [
+        job("Visitor", settings, name, visits=visits) for name, (settings, visits) in JOBS.items()
+    ]
+    results = crawls(tmp_path_factory.mktemp("hostile"), hostile, jobs)
+    return dict(zip(JOBS, results, strict=True))
+
+
+def test_a_crafted_collision_is_a_near_miss_or_with_a_secret_seed_nothing(
+    done: dict[str, Crawl],
+) -> None:
+    for name in ("known seed", "attack first"):
+        assert done[name].paths == JOBS[name][1]
+        [miss] = done[name].records()
+        assert (miss["kind"], miss["rule"]) == ("near_miss", "resemblance")
+        assert miss["distance"] <= Config().max_distance
+    assert done["secret seed"].paths == VICTIM
+    assert done["secret seed"].records() == []
+
+
+def test_a_flood_is_told_of_while_the_crawl_runs(done: dict[str, Crawl]) -> None:
+    result = done["flood"]
+    assert result.paths == FLOOD
+    [warning] = result.said("WARNING")
+    assert "resemble another one, but not enough to be a duplicate" in warning
+    assert result.stat("alert/refusals") == 1
+
+
+def test_redirects_lead_to_no_other_scheme_and_to_an_end(
+    done: dict[str, Crawl], hostile: Site
+) -> None:
+    result = done["redirects"]
+    assert result.error is None
+    assert (hostile.count("/chain/20"), hostile.count("/chain/22")) == (1, 0)
+    assert "/good" in result.paths
+    assert all(path.startswith("/") for path in result.paths + result.failed_paths)
+    with StoreReader(result.folder / "store") as reader:
+        urls = [record.url for _, record in reader.records()]
+    assert result.root + "/good" in urls
+    assert all(url.startswith(result.root) for url in urls)
 
 
 # ---- growth --------------------------------------------------------------------------------------
@@ -474,79 +542,29 @@ def test_an_alarm_is_one_harmless_line(kind: str) -> None:
 
 # ---- odd addresses and names ---------------------------------------------------------------------
 
-ODD = {
-    "/file": "file:///etc/passwd",
-    "/file-host": "file://127.0.0.1/etc/passwd",
-    "/data": "data:text/html,<html><body>" + "word " * 40,
-    "/script": "javascript:alert(1)",
-    "/gopher": "gopher://127.0.0.1:1/x",
-    "/nothing": "x-nobody-knows:this",
-    "/colons": "http://[::1",
-    "/control": "http:\x1b[2J",
-}
-
-
-def test_redirects_lead_to_no_other_scheme_and_to_an_end(tmp_path: Path) -> None:
-    pages: dict[str, Any] = {
-        path: Reply("moved", status=302, headers={"Location": target})
-        for path, target in ODD.items()
-    }
-    pages |= {
-        f"/refresh{path}": page("Refresh", story(n), head=_refresh(target))
-        for n, (path, target) in enumerate(ODD.items())
-    }
-    pages |= {
-        f"/chain/{n}": Reply("moved", status=301, headers={"Location": f"/chain/{n + 1}"})
-        for n in range(100)
-    }
-    pages["/loop"] = Reply("moved", status=302, headers={"Location": "/loop"})
-    pages["/good"] = article(500)
-    visits = [*ODD, *(f"/refresh{path}" for path in ODD), "/chain/0", "/loop", "/good"]
-    with Site(pages) as site:
-        result = crawl(tmp_path, site, visits=visits)
-        assert site.count("/chain/20") == 1
-        assert site.count("/chain/22") == 0
-    assert result.error is None
-    assert "/good" in result.paths
-    assert all(path.startswith("/") for path in result.paths + result.failed_paths)
-    assert result.stat("checked") + result.stat("skipped/status") >= 1
-    with StoreReader(tmp_path / "store") as reader:
-        urls = [record.url for _, record in reader.records()]
-    assert all(url.startswith(site.root) for url in urls)
-
-
-def _refresh(target: str) -> str:
-    return f'<meta http-equiv="refresh" content="0; url={target}">'
-
-
+#: Names of spiders; the first four in every run.
 NAMES = [
-    "",
-    ".",
-    "...",
-    "a/../../b",
-    "nul\0",
-    "line\nend",
-    "\x1b[2J",
-    "x" * 300,
-    "语" * 200,
-    "\ud800",
+    *("", "a/../../b", "x" * 300, "\ud800"),
+    *(".", "...", "nul\0", "line\nend", "\x1b[2J", "语" * 200, "%", "CON", "a\\b"),
 ]
 
 
-def test_stores_and_logs_stay_in_their_folder_whatever_the_spider_is_called(tmp_path: Path) -> None:
+def test_stores_and_logs_stay_in_their_folder_whatever_the_spider_is_called(
+    tmp_path: Path, full: bool
+) -> None:
+    names = NAMES if full else NAMES[:4]
     default = {"SIMDUP_STORE": None, "SIMDUP_LOG": None}
-    visits = ["/a", "/b"]
     with Site({"/a": article(1), "/b": article(1)}) as site:
-        jobs = [job("Visitor", default, "", visits=visits, name=name) for name in NAMES]
+        jobs = [job("Visitor", default, "", visits=["/a", "/b"], name=name) for name in names]
         results = crawls(tmp_path / "inner", site, jobs)
     data = tmp_path / "inner" / ".scrapy" / "simdup"
-    assert [result.error for result in results] == [None] * len(NAMES)
-    assert [result.stat("dropped") for result in results] == [1] * len(NAMES)
+    assert [result.error for result in results] == [None] * len(names)
+    assert [result.stat("dropped") for result in results] == [1] * len(names)
     stores = {path.name for path in data.iterdir() if path.is_dir()}
-    assert stores == {safe_name(name) for name in NAMES}
-    assert len(stores) == len(NAMES)
-    assert len([*data.glob("*-dropped-*.jsonl")]) == len(NAMES)
-    assert not [path for path in data.iterdir() if path.name == "data.mdb"]
+    assert stores == {safe_name(name) for name in names}
+    assert len(stores) == len(names)
+    assert len([*data.glob("*-dropped-*.jsonl")]) == len(names)
+    assert not (data / "data.mdb").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"inner"}
     assert {path.name for path in (tmp_path / "inner").iterdir()} == {".scrapy", "task.json"}
 

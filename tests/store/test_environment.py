@@ -152,6 +152,35 @@ class TestWhatIsRefused:
         )
         assert data.read_bytes() == content
 
+    @pytest.mark.parametrize(
+        ("place", "order", "what"),
+        [(16, "other", "byte order"), (12, "other", "byte order"), (12, "own", "word size")],
+    )
+    def test_a_store_of_another_machine(self, open_environment, tmp_path, place, order, what):
+        open_environment().close()
+        data = tmp_path / "store/data.mdb"
+        content = bytearray(data.read_bytes())
+        magic = bytes(content[16:20])
+        for start in (0, PAGE):
+            content[start + 16 : start + 20] = bytes(4)
+            content[start + place : start + place + 4] = magic if order == "own" else magic[::-1]
+        data.write_bytes(content)
+        message = self.refuse(open_environment)
+        assert message.startswith(
+            f"store '{tmp_path}/store' was written on a machine of another {what}, and LMDB cannot "
+            "read it here; nothing was changed. Take it along as JSON Lines: scrapy simdup export"
+        )
+        assert data.read_bytes() == content
+
+    @pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+    )
+    @pytest.mark.parametrize("readonly", [False, True])
+    def test_a_data_file_that_this_user_may_not_read(self, open_environment, tmp_path, readonly):
+        open_environment().close()
+        (tmp_path / "store/data.mdb").chmod(0)
+        assert "change its permissions" in self.refuse(open_environment, readonly=readonly)
+
     @pytest.mark.parametrize("key", [b"whatever", b"header"])
     def test_an_lmdb_environment_of_another_program(self, open_environment, tmp_path, key):
         with lmdb.open(str(tmp_path / "store")) as foreign, foreign.begin(write=True) as txn:
