@@ -177,6 +177,21 @@ class TestLookup:
             of_one = [(0, 1), (1, 0)] + [(2, 1 << bit) for bit in range(1, 64)]
             assert looked_up(tables, txn, db, 1) == of_one
 
+    @pytest.mark.parametrize("limit", [1, 5, 30, 10_000])
+    def test_of_a_crowd_the_nearest_are_enough(self, store, limit):
+        rng = random.Random(5)
+        centre = rng.getrandbits(64)
+        stored = [flipped(rng, centre, rng.randint(0, 9)) for _ in range(3_000)]
+        env, db = store
+        tables = PermutedTables(Layout.parse("5c1"), 9)
+        with env.begin(write=True) as txn:
+            tables.add(txn, db, uint64(stored))
+            found = tables.query(txn, db, centre, limit)
+        everything = brute_force(stored, centre, 9)
+        assert [distance for distance, _ in found] == [n for n, _ in everything][:limit]
+        assert set(found) <= set(everything)
+        assert len(set(found)) == len(found)
+
     def test_batches_of_any_size_give_the_same(self, store, monkeypatch):
         env, db = store
         queries, stored = planted("batches")
