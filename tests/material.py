@@ -9,6 +9,7 @@ import random
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from functools import cache
 from pathlib import Path
@@ -151,6 +152,14 @@ def run_script(source: str, *arguments: object, timeout: float = 60.0) -> str:
             process.kill()
     assert process.returncode == 0, f"exit status {process.returncode}: {errors}"
     return output
+
+
+@cache
+def permissions_count() -> bool:
+    """Whether this user can be kept from a file by its permissions: root mostly cannot."""
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).chmod(0)
+        return os.name != "nt" and not os.access(file.name, os.R_OK)
 
 
 def assert_consistent(environment: Environment) -> None:

@@ -262,7 +262,11 @@ class TestAFloodOfOneBucket:
                 found = detector.check(f"{original}again", text=f" {text}")
                 assert found.duplicate_of == original
 
-    def test_is_remarked_on_by_doctor(self, limits: tuple[int, int, int], tmp_path: Path) -> None:
+    def test_is_remarked_on_by_doctor(
+        self, limits: tuple[int, int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("scrapy_simdup.doctor._CROWDED", 3)
+        monkeypatch.setattr("scrapy_simdup.doctor._CROWDED_BY", 1)
         with Detector(tmp_path / "store") as detector:
             several = [
                 detector.submit(f"https://flood.test/{n}", text=text)
@@ -274,6 +278,8 @@ class TestAFloodOfOneBucket:
         [remark] = [remark for remark in remarks if "have the fingerprint" in remark]
         assert f"of so many the oldest {limits[1]} are compared" in remark
         assert "a secret SIMDUP_SEED" in remark
+        [remark] = [remark for remark in remarks if "one bucket of the tables" in remark]
+        assert "of so many the nearest 1,024 are compared" in remark
 
 
 # ---- crawls ----------------------------------------------------------------------------------------

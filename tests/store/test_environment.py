@@ -14,7 +14,7 @@ from random import Random
 
 import lmdb
 import pytest
-from material import run_script, start_script
+from material import permissions_count, run_script, start_script
 
 from scrapy_simdup import StoreError
 from scrapy_simdup.store import environment as environment_module
@@ -172,9 +172,7 @@ class TestWhatIsRefused:
         )
         assert data.read_bytes() == content
 
-    @pytest.mark.skipif(
-        not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
-    )
+    @pytest.mark.skipif(not permissions_count(), reason="root may read everything")
     @pytest.mark.parametrize("readonly", [False, True])
     def test_a_data_file_that_this_user_may_not_read(self, open_environment, tmp_path, readonly):
         open_environment().close()
