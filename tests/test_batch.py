@@ -183,7 +183,7 @@ class TestImportOfFiles:
         ("name", "content", "message"),
         [
             ("missing.jsonl", None, "cannot be read"),
-            ("cut.jsonl.gz", gzip.compress(json_lines(HTML_PAGES))[:500], "is damaged"),
+            ("cut.jsonl.gz", gzip.compress(json_lines(HTML_PAGES), mtime=0)[:500], "is damaged"),
             ("no.warc", b"no archive at all\n", "no WARC file"),
         ],
     )
