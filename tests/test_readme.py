@@ -173,3 +173,13 @@ def test_the_store_imports_nothing_above_itself(path):
     own = {m for m in imports(path) if m.startswith("scrapy_simdup")}
     allowed = tuple(f"scrapy_simdup.{room}" for room in ("store", "page", "errors", "work"))
     assert all(m.startswith(allowed) for m in own)
+
+
+def test_every_test_that_reliability_names_is_there():
+    text = (ROOT / "docs/reliability.md").read_text("utf-8")
+    named = set(
+        re.findall(r"`((?:damage|store|crawl|cli|report|page|test_)[\w/]*(?:\.py|/)?)`", text)
+    )
+    assert len(named) > 15
+    missing = {name for name in named if not (ROOT / "tests" / name).exists()}
+    assert missing == set()

@@ -88,7 +88,7 @@ def outcomes(folder: Path, files: dict[str, bytes]) -> Iterator[tuple[str, dict[
 def test_never_end_the_process(
     sound: bytes, tmp_path: Path, kind: str, full: bool, record_property: Any
 ) -> None:
-    number = 400 if full else 5
+    number = 150 if full else 3
     files = {
         f"{kind}-{n}": damaged(sound, kind, random.Random(f"{kind}{n}")) for n in range(number)
     }

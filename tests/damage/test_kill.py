@@ -123,7 +123,7 @@ def test_at_any_moment_costs_no_page(
     for number in range(100 // KILLS_A_ROUND if full else 1):
         folder = tmp_path / str(number)
         folder.mkdir()
-        for run in range(KILLS_A_ROUND if full else 2):
+        for run in range(KILLS_A_ROUND if full else 1):
             with start(folder, site, action, run, "job") as child:
                 kills += kill_at_some_moment(child, folder, chance)
             check_store(folder, capsys)

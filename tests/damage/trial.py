@@ -21,8 +21,8 @@ from scrapy.cmdline import execute
 from scrapy_simdup import Detector
 from scrapy_simdup.errors import SimdupError, StoreError
 
-STORIES = 60
-COPIES = 160
+STORIES = 40
+COPIES = 120
 COMMANDS = (["doctor"], ["stats"], ["clusters"], ["export", "--out", os.devnull], ["doctor"])
 _SECONDS = 120
 
