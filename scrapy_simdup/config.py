@@ -269,7 +269,8 @@ class Config:
     timeout: float = _option(
         30.0,
         _real(0.0, 86_400.0, above=True),
-        "seconds that the extraction of a page may take, from its turn on; then it goes on unjudged",
+        "seconds that the extraction of a page may take, from its turn on; then it goes on unjudged. A "
+        "worker that other processes leave no processor time has up to four times as long",
     )
     max_body_bytes: int = _option(5_000_000, _integer(1), "larger bodies are not judged")
     max_store_bytes: int | None = _option(

@@ -42,6 +42,8 @@ SUPPORTED = os.name == "posix"
 
 _STARTS = 3
 _START_TIMEOUT = 60.0
+_PATIENCE = 4
+"""A worker that has not had its processor time is waited for so many times as long."""
 _END_TIMEOUT = 2.0
 _PAUSE = 60.0
 _BOOTSTRAP = (
@@ -264,15 +266,21 @@ class _Process:
 
     def ask(self, message: bytes) -> Reply:
         """Raises TimeoutError, or if the process is gone EOFError or OSError."""
+        began = processor_seconds(self.pid)
         try:
             self._connection.send_bytes(message)
         except BlockingIOError as error:
             raise TimeoutError("the worker does not read") from error
-        return self._receive(self._timeout)
+        return self._receive(self._timeout, lambda: is_starved(self.pid, began, self._timeout))
 
-    def _receive(self, timeout: float) -> Reply:
-        if not self._connection.poll(timeout):
-            raise TimeoutError(f"not done after {timeout:g} s")
+    def _receive(self, timeout: float, may_go_on: Callable[[], bool] = lambda: False) -> Reply:
+        for _ in range(_PATIENCE):
+            if self._connection.poll(timeout):
+                break
+            if not may_go_on():
+                raise TimeoutError(f"not done after {timeout:g} s")
+        else:
+            raise TimeoutError(f"not done after {_PATIENCE * timeout:g} s")
         try:
             reply: Reply = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our own child
         except BlockingIOError as error:
@@ -298,6 +306,29 @@ class _Process:
             return
         self._process.kill()
         self._process.wait()
+
+
+def processor_seconds(pid: int) -> float | None:
+    """The processor time that a process has had; None where the system does not tell (Linux does)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+    except (OSError, ValueError, IndexError):
+        return None
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def is_starved(pid: int, began: float | None, timeout: float) -> bool:
+    """Whether a process wants to run, and has had less than half of *timeout* since *began*.
+
+    That is of a machine that has too much to do, not of an extraction that hangs.
+    """
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    now = processor_seconds(pid)
+    return state == "R" and began is not None and now is not None and now - began < timeout / 2
 
 
 def available_processors() -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import worker_tasks
+from crawl_site import wait_until
 
 from scrapy_simdup import workers as workers_module
 from scrapy_simdup.workers import (
@@ -20,6 +21,8 @@ from scrapy_simdup.workers import (
     WorkerDiedError,
     Workers,
     available_processors,
+    is_starved,
+    processor_seconds,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +154,23 @@ class TestAWorker:
         assert other.result(SOON) != pid
         assert not is_alive(pid)
         assert seen.names == ["timeout"]
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells processor times")
+    def test_that_has_no_processor_time_is_waited_for(self) -> None:
+        code = "print(flush=True)\nwhile True: pass"
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as busy:
+            try:
+                assert busy.stdout is not None
+                busy.stdout.readline()
+                began = processor_seconds(busy.pid)
+                wait_until(lambda: is_starved(busy.pid, began, timeout=1_000))
+                wait_until(lambda: not is_starved(busy.pid, began, timeout=0.1))
+                busy.send_signal(signal.SIGSTOP)  # it does not want any
+                wait_until(lambda: not is_starved(busy.pid, began, timeout=1_000))
+            finally:
+                busy.kill()
+        assert not is_starved(busy.pid, began, timeout=1_000)
+        assert processor_seconds(busy.pid) is None
 
     def test_that_is_stopped_is_as_one_that_hangs(self, make_workers) -> None:
         workers = make_workers(timeout=1.0)
