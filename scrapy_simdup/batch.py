@@ -79,7 +79,7 @@ class Source:
                 continue
             try:
                 yield _page(msgspec.json.decode(line))
-            except (ValueError, UnicodeDecodeError) as error:
+            except (ValueError, msgspec.DecodeError) as error:
                 self._unreadable(f"{self.path}, line {number}: {error}")
 
     def _warc(self) -> Iterator[dict[str, Any]]:
