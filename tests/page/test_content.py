@@ -597,7 +597,7 @@ def test_a_page_nested_too_deep_to_be_read_whole_is_not_judged(tag: str) -> None
     assert reason(paragraphs(FERRY) + f"<{tag}>" * 100_000 + "different") == "extraction_failed"
 
 
-@pytest.mark.parametrize("tag", ["div", "span", "blockquote", "ul><li", "font"])
+@pytest.mark.parametrize("tag", ["div", "span", "blockquote", "ul><li", "font", "table"])
 def test_a_page_nested_hundreds_of_levels_deep_is_read_whole(tag: str) -> None:
     assert FERRY[2] in text(f"<{tag}>" * 900 + paragraphs(FERRY))
 
