@@ -98,7 +98,7 @@ def check_store(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with StoreReader(folder / "store") as reader:
         stored = {record.url: record for _, record in reader.records()}
     for line in lines(folder):
-        if line["what"] == "page" and line["kind"] is not None:
+        if line["what"] == "page" and line["kind"] not in {None, "skipped"}:
             record = stored[line["url"]]
             assert record.kept == (line["kind"] in {"unique", "revisit"}), line
 
