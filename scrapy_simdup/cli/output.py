@@ -33,11 +33,21 @@ class OutputError(SimdupError):
 def written(name: str) -> Iterator[IO[bytes]]:
     """The file *name*, to write to; it is there once it is whole.
 
-    Only its owner may read it: it may have the texts of pages. Raises :class:`OutputError`.
+    Only its owner may read it: it may have the texts of pages. A link leads to its target; a device
+    or a pipe is written to as it is. Raises :class:`OutputError`.
     """
     path = Path(name)
     if not path.name:
         raise OutputError(f"{name!r} is no name of a file")
+    try:
+        path = path.resolve()
+        is_special = path.exists() and not path.is_file() and not path.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise OutputError(f"{name!r} cannot be written ({error})") from error
+    if is_special:
+        with path.open("wb") as file:
+            yield file
+        return
     part = path.with_name(f"{path.name}.part")
     try:
         with open(part, "wb", opener=_private) as file:

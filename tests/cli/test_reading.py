@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 from datetime import datetime
 
 import pytest
@@ -165,3 +167,19 @@ def test_what_is_no_number_is_null_in_json(simdup, tmp_path):
     ran = simdup("log", log, "--json")
     assert ran.row["distance"] is None
     assert ran.row["x"] == [None]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes with names")
+def test_links_are_followed_and_pipes_and_devices_written_to(simdup, store, tmp_path):
+    target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert simdup("export", "--store", store, "--out", link).status == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith('{"simdup_export"')
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert simdup("export", "--store", store, "--out", pipe).status == 0
+        assert reader.communicate(timeout=30)[0].count(b"\n") == target.read_bytes().count(b"\n")
+    assert pipe.is_fifo()

@@ -23,7 +23,7 @@ from scrapy_simdup.errors import SimdupError, StoreError
 
 STORIES = 40
 COPIES = 120
-COMMANDS = (["doctor"], ["stats"], ["clusters"], ["export", "--out", os.devnull], ["doctor"])
+COMMANDS = (["doctor"], ["stats"], ["clusters"], ["export"], ["doctor"])
 _SECONDS = 120
 
 
