@@ -17,7 +17,7 @@ from scrapy_simdup.analysis import Declared
 from scrapy_simdup.errors import SimdupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simdup.detector import Detector
 
@@ -42,6 +42,19 @@ class Summary:
     first_unreadable: str | None = None
 
 
+def check_readable(paths: Iterable[Path]) -> None:
+    """Raise :class:`ImportFileError` for a file that cannot be opened: before a store is made."""
+    for path in paths:
+        _readable(path).close()
+
+
+def _readable(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ImportFileError(f"{path} cannot be read ({error.strerror})") from error
+
+
 class Source:
     """The pages of one file, in order; iterate once.
 
@@ -53,11 +66,8 @@ class Source:
     def __init__(self, path: str | Path, unreadable: Callable[[str], None]) -> None:
         self.path = Path(path)
         self._unreadable = unreadable
-        try:
-            self._file: IO[bytes] = self.path.open("rb")
-            self.size = self.path.stat().st_size
-        except OSError as error:
-            raise ImportFileError(f"{self.path} cannot be read ({error.strerror})") from error
+        self._file = _readable(self.path)
+        self.size = self.path.stat().st_size
 
     @property
     def read(self) -> int:

@@ -61,10 +61,11 @@ def _restore(context: Context, file: str) -> None:
 
 
 def _judge(context: Context) -> None:
-    from scrapy_simdup.batch import import_files
+    from scrapy_simdup.batch import check_readable, import_files
     from scrapy_simdup.detector import Detector
 
     files, out = context.options.files, context.options.out
+    check_readable(map(Path, files))
     with (
         context.progress(sum(map(_size, files))) as progress,
         Detector.from_config(context.store(), context.config(), crawl="import") as detector,

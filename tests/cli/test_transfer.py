@@ -230,3 +230,10 @@ def test_a_file_that_cannot_be_written_leaves_nothing(simdup, store, tmp_path):
     assert ran.status == 1
     assert "'no/such/folder.jsonl' cannot be written (No such file or directory)" in ran.errors
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_file_that_is_not_there_makes_no_store(simdup, tmp_path):
+    ran = simdup("import", tmp_path / "none.jsonl", "--store", tmp_path / "imported")
+    assert ran.status == 1
+    assert "cannot be read (No such file or directory)" in ran.errors
+    assert not (tmp_path / "imported").exists()
